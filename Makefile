@@ -1,0 +1,42 @@
+# One command a chore. `make help` lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test unit lint types contracts bench-small clean
+
+help: ## list the chores
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml src/princomp/_version.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## fit a PCA to examples/usarrests.csv and show where the results are
+	$(BIN)/princomp fit examples/usarrests.csv --id State --scale unit -k 0.8 -o build/demo --force
+	@echo; echo "model:"; $(BIN)/princomp show build/demo/model.pca
+	@echo; echo "The results are in $(CURDIR)/build/demo:"; ls build/demo
+
+test: lint types contracts unit ## everything that CI checks
+
+unit: $(STAMP) ## the tests alone
+	$(BIN)/python -m pytest -m 'not soak'
+
+lint: $(STAMP) ## style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP) ## strict type check
+	$(BIN)/mypy
+
+contracts: $(STAMP) ## the rooms and their order of imports
+	$(BIN)/lint-imports --no-cache
+
+bench-small: $(STAMP) ## small fits side by side with scikit-learn
+	$(BIN)/python benchmarks/small_fit.py
+
+clean: ## remove what the chores made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis

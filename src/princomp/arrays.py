@@ -1,0 +1,126 @@
+"""The only door to dense linear algebra, and the one rule for signs.
+
+Everything that factorises a matrix comes through here, so that a routine that
+fails to converge, a sign convention or another array library is a matter of
+this file alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+__all__ = [
+    "EPS",
+    "FloatArray",
+    "add_outer",
+    "divided",
+    "eigh",
+    "eigh_top",
+    "fix_signs",
+    "one_blas_thread",
+    "qr_r",
+    "svd",
+    "two_sum",
+]
+
+FloatArray = NDArray[np.floating[Any]]
+EPS = float(np.finfo(np.float64).eps)
+
+# Rows of an outer product that are added at a time: 2**15 doubles stay in the cache.
+_PANEL = 2**15
+
+
+def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sum of two arrays and the rounding error of that sum, exactly (Knuth 1969)."""
+    high = a + b
+    part = high - a
+    return high, (a - (high - part)) + (b - part)
+
+
+def fix_signs(axes: FloatArray) -> FloatArray:
+    """Signs (+1 or −1) that make the largest |entry| of each row positive.
+
+    The first of several equal entries decides, as in oneDAL and scikit-learn.
+    """
+    if axes.size == 0:
+        return np.ones(len(axes), dtype=axes.dtype)
+    largest = np.abs(axes).argmax(axis=1)
+    return np.where(axes[np.arange(len(axes)), largest] < 0, -1.0, 1.0).astype(axes.dtype)
+
+
+def eigh(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """All eigenvalues of a symmetric matrix, descending, and the eigenvectors as rows."""
+    try:
+        values, vectors = np.linalg.eigh(matrix)
+    except np.linalg.LinAlgError:
+        # Divide and conquer gave up; the QR algorithm is slower and does not.
+        values, vectors = scipy.linalg.eigh(matrix, driver="ev")
+    return values[::-1], vectors.T[::-1]
+
+
+def eigh_top(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """The ``k`` largest eigenvalues, descending, and their eigenvectors as rows."""
+    p = len(matrix)
+    values, vectors = scipy.linalg.eigh(
+        matrix, subset_by_index=(p - k, p - 1), driver="evr", check_finite=False
+    )
+    return values[::-1], vectors.T[::-1]
+
+
+def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Thin singular value decomposition ``U, s, Vt``."""
+    try:
+        u, s, vt = np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        # gesdd may fail where gesvd converges (scikit-learn issue 7113).
+        u, s, vt = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+    return u, s, vt
+
+
+def qr_r(matrix: FloatArray) -> FloatArray:
+    """The triangle of a QR factorisation, its diagonal made non-negative.
+
+    The matrix may be overwritten.
+    """
+    (r,) = scipy.linalg.qr(matrix, mode="r", overwrite_a=True, check_finite=False)
+    r = r[: matrix.shape[1]]
+    signs = np.where(np.diagonal(r) < 0, -1.0, 1.0)
+    r[: len(signs)] *= signs[:, None]
+    return np.ascontiguousarray(r)
+
+
+def add_outer(matrix: FloatArray, factor: float, vector: FloatArray) -> None:
+    """Add ``factor · vector vectorᵀ`` in place, without a temporary of the matrix's size."""
+    size = len(vector)
+    panel = max(1, _PANEL // max(size, 1))
+    scaled = factor * vector
+    for start in range(0, size, panel):
+        stop = start + panel
+        matrix[start:stop] += scaled[start:stop, None] * vector
+
+
+def divided(matrix: FloatArray, divisor: FloatArray) -> FloatArray:
+    """``D⁻¹ matrix D⁻¹`` for the diagonal matrix D of the divisors."""
+    # One division after the other: their product could overflow or vanish.
+    return matrix / divisor[:, None] / divisor
+
+
+@cache
+def _blas_controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread, so that its sums do not depend on the number of threads."""
+    with _blas_controller().limit(limits=1):
+        yield

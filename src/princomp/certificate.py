@@ -1,0 +1,143 @@
+"""What can be promised of a result: measured, not assumed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.arrays import FloatArray
+from princomp.spectrum import Spectrum
+from princomp.summaries import Columns, Moments, Triangle
+
+__all__ = ["Certificate", "certify"]
+
+# Axes are called inseparable when the gap leaves them fewer than this many correct digits:
+# by Davis & Kahan (1970) the angle is at most error / gap.
+_DIGITS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How far a fit can be trusted.
+
+    Attributes
+    ----------
+    residuals : ndarray of shape (k,)
+        ‖Cv − λv‖ / λ₁ of each component; NaN where the fit kept nothing to measure it by.
+    orthogonality : float
+        Largest entry of |VVᵀ − I|.
+    below_resolution : ndarray of bool of shape (k,)
+        Variances that this route cannot tell from zero: noise.
+    inseparable : list of (int, int)
+        Neighbours, counted from 0, whose variances are too close for the precision:
+        their plane is right, the axes in it are not determined. The last pair may
+        name the first component that was not kept.
+    passes : int
+        Times that the rows were read.
+    bytes_read : int
+        Bytes of rows that went into the fit.
+    """
+
+    residuals: FloatArray
+    orthogonality: float
+    below_resolution: NDArray[np.bool_]
+    inseparable: list[tuple[int, int]]
+    passes: int
+    bytes_read: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; NaN becomes null."""
+        residuals = [None if np.isnan(r) else float(r) for r in self.residuals]
+        return {
+            "residuals": residuals,
+            "orthogonality": self.orthogonality,
+            "below_resolution": self.below_resolution.tolist(),
+            "inseparable": [list(pair) for pair in self.inseparable],
+            "passes": self.passes,
+            "bytes_read": self.bytes_read,
+        }
+
+    def to_json(self) -> str:
+        """The certificate as a JSON object."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def __str__(self) -> str:
+        known = self.residuals[~np.isnan(self.residuals)]
+        worst = f"{known.max():.1e}" if known.size else "not measured"
+        noise = np.flatnonzero(self.below_resolution)
+        pairs = ", ".join(f"{a + 1} and {b + 1}" for a, b in self.inseparable[:8])
+        more = len(self.inseparable) - 8
+        return "\n".join(
+            [
+                "Certificate",
+                f"  largest residual      {worst}",
+                f"  loss of orthogonality {self.orthogonality:.1e}",
+                f"  below resolution      {_listed(noise)}",
+                f"  inseparable           {(pairs or 'none') + (f' and {more} more' * (more > 0))}",
+                f"  passes                {self.passes}",
+                f"  bytes read            {self.bytes_read:,}",
+            ]
+        )
+
+
+def _listed(components: NDArray[np.intp]) -> str:
+    if not components.size:
+        return "none"
+    names = ", ".join(str(i + 1) for i in components[:8])
+    more = len(components) - 8
+    return f"component {names}" + (f" and {more} more" if more > 0 else "")
+
+
+def certify(
+    spectrum: Spectrum,
+    summary: Moments | Triangle | Columns,
+    k: int,
+    *,
+    passes: int,
+    bytes_read: int,
+) -> Certificate:
+    """Measure a spectrum against the (scaled) summary that it came from."""
+    variances = spectrum.variances
+    return Certificate(
+        _residuals(spectrum, summary, k),
+        spectrum.orthogonality,
+        variances[:k] <= spectrum.resolution,
+        _inseparable(spectrum, k),
+        passes,
+        bytes_read,
+    )
+
+
+def _residuals(spectrum: Spectrum, summary: Moments | Triangle | Columns, k: int) -> FloatArray:
+    if spectrum.residuals is not None:
+        return spectrum.residuals[:k]
+    if isinstance(summary, Columns):
+        return np.full(k, np.nan)
+    if spectrum.largest == 0.0:
+        return np.zeros(k)
+    axes = spectrum.axes[:k].T
+    if isinstance(summary, Moments):
+        images = summary.scatter @ axes
+    else:
+        images = summary.factor.T @ (summary.factor @ axes)
+    images /= summary.rows - 1.0
+    away: FloatArray = np.linalg.norm(images - axes * spectrum.variances[:k], axis=0)
+    return away / spectrum.largest
+
+
+def _inseparable(spectrum: Spectrum, k: int) -> list[tuple[int, int]]:
+    """Neighbours, the first left out among them, whose gap the error could fill."""
+    values = spectrum.variances[: k + 1]
+    if len(values) < 2 or values[0] == 0.0:
+        return [(i, i + 1) for i in range(len(values) - 1)]
+    error = spectrum.roundoff * spectrum.largest
+    if not spectrum.squared:
+        # An error u·σ₁ in σ is 2·u·√(λ λ₁) in λ.
+        error = 2 * spectrum.roundoff * np.sqrt(values[:-1] * spectrum.largest)
+        error = error + spectrum.roundoff**2 * spectrum.largest
+    close = (values[:-1] - values[1:]) < 10**_DIGITS * error
+    return [(int(i), int(i) + 1) for i in np.flatnonzero(close)]

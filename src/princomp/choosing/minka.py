@@ -1,0 +1,60 @@
+"""Minka's maximum likelihood choice of dimension.
+
+T. P. Minka, "Automatic choice of dimensionality for PCA", NIPS 2000: the Laplace
+approximation of the evidence of probabilistic PCA with k components.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from princomp.arrays import EPS, FloatArray
+
+__all__ = ["log_evidence", "minka_mle"]
+
+
+def minka_mle(variances: FloatArray, rows: float) -> int:
+    """The number of components, from 1 to p − 1, with the largest evidence.
+
+    Parameters
+    ----------
+    variances : ndarray of shape (p,)
+        All eigenvalues of the covariance, descending.
+    rows : float
+        Number of rows.
+    """
+    p = len(variances)
+    if p < 2:
+        return p
+    evidence = [log_evidence(variances, k, rows) for k in range(1, p)]
+    return 1 + int(np.argmax(evidence))
+
+
+def log_evidence(variances: FloatArray, k: int, rows: float) -> float:
+    """Logarithm of the evidence for ``k`` components (Minka's equation 30, up to a constant).
+
+    −inf where the k-th variance is itself nothing but rounding.
+    """
+    p = len(variances)
+    floor = p * EPS * float(variances[0])
+    if variances[k - 1] <= floor or variances[0] == 0:
+        return -np.inf
+    noise = max(float(variances[k:].mean()), floor)
+    i = np.arange(1, k + 1)
+    volume = (p - i + 1) / 2.0  # of the Stiefel manifold that the axes lie on
+    log_prior = -k * np.log(2.0) + float(np.sum(gammaln(volume) - volume * np.log(np.pi)))
+    log_signal = -0.5 * rows * float(np.sum(np.log(variances[:k])))
+    log_noise = -0.5 * rows * (p - k) * np.log(noise)
+    free = p * k - k * (k + 1) / 2.0  # dimension of the manifold
+    log_occam = 0.5 * (free + k) * np.log(2.0 * np.pi) - 0.5 * k * np.log(rows)
+    # Determinant of the Hessian: pairs (i ≤ k, j > i), the noise standing for λ_j beyond k.
+    model = np.concatenate([variances[:k], np.full(p - k, noise)])
+    log_hessian = 0.0
+    for a in range(k):
+        curvature = 1.0 / model[a + 1 :] - 1.0 / model[a]
+        gap = variances[a] - variances[a + 1 :]
+        terms = curvature * gap
+        # Equal variances would make the integral diverge; they carry no evidence either way.
+        log_hessian += float(np.sum(np.log(np.maximum(terms, EPS)))) + np.log(rows) * len(terms)
+    return log_prior + log_signal + log_noise + log_occam - 0.5 * log_hessian

@@ -1,0 +1,1 @@
+"""Who does the adding. ``local`` is one machine: this thread, or a few."""

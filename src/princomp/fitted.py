@@ -1,0 +1,313 @@
+"""A finished fit: an immutable record from which everything else is derived.
+
+The record holds the summary, the spectrum and the scaling. Attributes, scores,
+reconstructions and likelihoods are functions of it, computed when they are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import FloatArray
+from princomp.certificate import Certificate, certify
+from princomp.errors import NotAvailableError
+from princomp.planning import Choice, Facts, Plan
+from princomp.solvers.operator import split_full_columns
+from princomp.spectrum import Spectrum
+from princomp.summaries import Columns, Extremes, Moments, Triangle
+from princomp.summaries.blocks import is_sparse
+
+__all__ = ["Fitted"]
+
+# Rows of a transform that are centred at a time: the copy stays in the cache.
+_CHUNK_NUMBERS = 2**17
+# How far, in units of the resolution, a row may stand off a degenerate model.
+_OFF_SUPPORT = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Result of a fit of k components to p columns.
+
+    Parameters
+    ----------
+    summary : Moments, Triangle or Columns
+        Of the rows as they were given, neither scaled nor uncentred.
+    spectrum : Spectrum
+        Of the analysed (centred, scaled) rows.
+    k : int
+        Components kept.
+    scale : ndarray of shape (p,), optional
+        What the columns were divided by.
+    centred : bool
+    dtype : numpy dtype
+        Of ``components``: float32 or float64.
+    n_samples : int, optional
+        Rows used; None where only a covariance was given.
+    mean_known : bool
+        False where a covariance came without a mean.
+    """
+
+    summary: Moments | Triangle | Columns
+    spectrum: Spectrum
+    k: int
+    scale: FloatArray | None
+    centred: bool
+    dtype: np.dtype[Any]
+    n_samples: int | None
+    facts: Facts
+    choice: Choice
+    fallbacks: tuple[str, ...] = ()
+    passes: int | None = None
+    bytes_read: int = 0
+    dropped: int = 0
+    extremes: Extremes | None = None
+    mean_known: bool = True
+
+    # ---- what was found -------------------------------------------------------------
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+        return self.summary.p
+
+    @cached_property
+    def analysed(self) -> Moments | Triangle | Columns:
+        """The summary as it was solved: scaled, and about the origin where not centred."""
+        return prepared(self.summary, self.scale, self.centred)
+
+    @cached_property
+    def components(self) -> FloatArray:
+        """Axes (k, p) in the precision of the data."""
+        return np.array(self.spectrum.axes[: self.k], dtype=self.dtype)
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """Variances (k,) of the components."""
+        return np.array(self.spectrum.variances[: self.k])
+
+    @cached_property
+    def rates(self) -> FloatArray:
+        """Contribution rates (k,)."""
+        return np.array(self.spectrum.rates[: self.k])
+
+    @cached_property
+    def singular_values(self) -> FloatArray:
+        """√((n−1) λ) of the components (k,).
+
+        Raises
+        ------
+        NotAvailableError
+            Where the number of rows is not known.
+        """
+        if self.n_samples is None:
+            raise NotAvailableError(
+                "singular values need the number of rows",
+                hint="PCA.from_covariance(C, n_samples=…)",
+            )
+        return np.sqrt(self.variances) * np.sqrt(self.summary.rows - 1.0)
+
+    @cached_property
+    def noise_variance(self) -> float:
+        """Mean variance of the p − k components left out; zero beyond the rank."""
+        left = self.p - self.k
+        if left <= 0 or self.k >= self.analysed.rank_limit:
+            return 0.0
+        variances = self.spectrum.variances
+        if len(variances) >= min(self.p, self.analysed.rank_limit):
+            return float(variances[self.k :].sum()) / left
+        return max(self.spectrum.total - float(variances[: self.k].sum()), 0.0) / left
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """What is subtracted from each column (p,): zero where not centred."""
+        return np.array(self.summary.mean) if self.centred else np.zeros(self.p)
+
+    @cached_property
+    def mean_low(self) -> FloatArray:
+        """The part of the mean below the last bit of :attr:`mean` (p,)."""
+        return np.array(self.summary.mean_low) if self.centred else np.zeros(self.p)
+
+    @cached_property
+    def column_variances(self) -> FloatArray:
+        """Variances of the columns as given (p,), in squared units."""
+        return self.summary.column_scatter / (self.summary.rows - 1.0)
+
+    @cached_property
+    def loadings(self) -> FloatArray:
+        """Axes times √λ (p, k)."""
+        return self.spectrum.axes[: self.k].T * np.sqrt(self.variances)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """How the fit ran."""
+        return Plan.of(self.facts, self.choice, self.fallbacks, self.passes)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What can be promised of it."""
+        return certify(
+            self.spectrum,
+            self.analysed,
+            self.k,
+            passes=self.plan.passes,
+            bytes_read=self.bytes_read,
+        )
+
+    # ---- rows in, scores out, and back ----------------------------------------------
+
+    def scores(self, data: Any, *, whiten: bool = False) -> FloatArray:
+        """Centred (scaled) rows on the axes: (n, k), in the precision of the data."""
+        self._need_mean()
+        precision = np.dtype(data.dtype)
+        axes = self.spectrum.axes[: self.k]
+        if self.scale is not None:
+            axes = axes / self.scale
+        if whiten:
+            axes = axes * self._whitening[:, None]
+        right = np.ascontiguousarray(axes.T, dtype=precision)
+        if is_sparse(data):
+            return self._sparse_scores(data, right)
+        high, low = self._mean_parts(precision)
+        out = np.empty((len(data), self.k), dtype=precision)
+        step = max(1, _CHUNK_NUMBERS // self.p)
+        with np.errstate(all="ignore"):  # infinite input is reported by the caller
+            for start in range(0, len(data), step):
+                rows = data[start : start + step] - high
+                rows -= low
+                np.matmul(rows, right, out=out[start : start + step])
+        return out
+
+    def _sparse_scores(self, data: Any, right: FloatArray) -> FloatArray:
+        full, light = split_full_columns(data, self.mean, self.column_variances)
+        mean = self.mean.copy()
+        mean[full] = 0.0
+        with np.errstate(all="ignore"):
+            out: FloatArray = light @ right - (mean @ right).astype(right.dtype)
+            if full.size:
+                dense = (data[:, full].toarray() - self.mean[full]) - self.mean_low[full]
+                out += dense.astype(right.dtype) @ right[full]
+        return out
+
+    def reconstruction(self, scores: FloatArray, *, whiten: bool = False) -> FloatArray:
+        """Rows (n, p) in the units of the data, from scores (n, k)."""
+        self._need_mean()
+        axes = self.spectrum.axes[: self.k]
+        if whiten:
+            axes = axes * np.sqrt(self.variances)[:, None]
+        if self.scale is not None:
+            axes = axes * self.scale
+        rows: FloatArray = scores @ axes.astype(scores.dtype)
+        high, low = self._mean_parts(scores.dtype)
+        rows += low
+        rows += high
+        return rows
+
+    @cached_property
+    def _whitening(self) -> FloatArray:
+        """1/√λ, and zero for what is noise: dividing by it would make noise look like data."""
+        sound = self.variances > self.spectrum.resolution
+        return np.where(sound, 1.0 / np.sqrt(np.where(sound, self.variances, 1.0)), 0.0)
+
+    def _mean_parts(self, precision: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
+        high = self.mean.astype(precision)
+        return high, ((self.mean - high) + self.mean_low).astype(precision)
+
+    def _need_mean(self) -> None:
+        if not self.mean_known:
+            raise NotAvailableError(
+                "this model was made from a covariance without a mean, so rows cannot be centred",
+                hint="PCA.from_covariance(C, mean=…), with mean=0 for rows already centred",
+            )
+
+    # ---- the probabilistic model (Tipping & Bishop 1999) -----------------------------
+
+    @cached_property
+    def _sound_noise(self) -> float:
+        noise = self.noise_variance
+        return noise if noise > self.spectrum.resolution else 0.0
+
+    @cached_property
+    def _sound(self) -> int:
+        """Components whose variance is above the resolution."""
+        return int(np.sum(self.variances > self.spectrum.resolution))
+
+    def covariance(self) -> FloatArray:
+        """Model covariance (p, p) in squared units: kept components, the rest as even noise."""
+        axes, noise = self.spectrum.axes[: self.k], self.noise_variance
+        model = (axes.T * (self.variances - noise)) @ axes
+        model.flat[:: self.p + 1] += noise
+        if self.scale is not None:
+            model *= self.scale[:, None]
+            model *= self.scale
+        return model
+
+    def precision(self) -> FloatArray:
+        """Inverse of the model covariance (p, p); its pseudo-inverse where it has none."""
+        noise = self._sound_noise
+        axes = self.spectrum.axes[: self.k if noise else self._sound]
+        inverse = 1.0 / self.variances[: len(axes)] - (1.0 / noise if noise else 0.0)
+        model = (axes.T * inverse) @ axes
+        if noise:
+            model.flat[:: self.p + 1] += 1.0 / noise
+        if self.scale is not None:
+            model /= self.scale[:, None]
+            model /= self.scale
+        return model
+
+    def log_likelihood(self, data: Any) -> FloatArray:
+        """Log density of each row (n,) under the model.
+
+        Where the model has no noise and fewer than p sound components, its density
+        lives on their span: the value is the density there, −inf for a row off it.
+        """
+        self._need_mean()
+        out = np.empty(data.shape[0])
+        step = max(1, _CHUNK_NUMBERS // self.p)
+        for start in range(0, len(out), step):
+            rows = data[start : start + step]
+            if is_sparse(rows):
+                rows = rows.toarray()
+            rows = (rows.astype(np.float64) - self.mean) - self.mean_low
+            if self.scale is not None:
+                rows /= self.scale
+            out[start : start + step] = self._log_density(rows)
+        if self.scale is not None:
+            out -= float(np.sum(np.log(self.scale)))
+        return out
+
+    def _log_density(self, rows: FloatArray) -> FloatArray:
+        noise = self._sound_noise
+        kept = self.k if noise else self._sound
+        axes, variances = self.spectrum.axes[:kept], self.variances[:kept]
+        scores = rows @ axes.T
+        off = rows - scores @ axes
+        distance = np.einsum("ij,ij->i", off, off)
+        squares = np.sum(scores**2 / variances, axis=1)
+        logs = float(np.sum(np.log(variances)))
+        if noise:
+            squares = squares + distance / noise
+            logs += (self.p - kept) * np.log(noise)
+            return -0.5 * (squares + logs + self.p * np.log(2 * np.pi))
+        density = -0.5 * (squares + logs + kept * np.log(2 * np.pi))
+        if kept == self.p:
+            return density
+        rounding = (np.finfo(np.float64).eps * np.abs(self.analysed_mean)).max() ** 2 * self.p
+        allowed = _OFF_SUPPORT * max(self.spectrum.resolution, rounding)
+        return np.where(distance <= allowed, density, -np.inf)
+
+    @cached_property
+    def analysed_mean(self) -> FloatArray:
+        """Mean in the units of the analysis (p,)."""
+        return self.mean if self.scale is None else self.mean / self.scale
+
+
+def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
+    """A summary as it is solved: about the origin where not centred, then scaled."""
+    if not centred:
+        summary = summary.about_origin()
+    return summary if scale is None else summary.scaled(scale)

@@ -1,0 +1,9 @@
+"""What a summary means: solvers that answer with a Spectrum.
+
+dense       all eigenvalues of a scatter, or all singular values of a triangle
+lanczos     the top k by block Lanczos, to a residual: of a scatter or of the rows
+row_gram    wide rows through the n × n products of the rows
+randomized  the randomized SVD, under scikit-learn's name and parameters
+ritz        the projection that ends both of these
+operator    the centred rows as a matrix to multiply with
+"""

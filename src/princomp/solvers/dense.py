@@ -1,0 +1,61 @@
+"""All variances by LAPACK: ``eigh`` of a scatter, SVD of a triangle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from princomp.arrays import EPS, FloatArray, eigh, eigh_top, svd
+from princomp.spectrum import Spectrum
+from princomp.summaries import Moments, Triangle
+
+__all__ = ["roundoff", "solve_moments", "solve_triangle"]
+
+# Below this many columns a bound of p·u would be smaller than what sums over rows lose.
+_FEW_COLUMNS = 16
+# Eigenvectors cost about two thirds of a full decomposition; for few of many a subset pays.
+_SUBSET = 0.25
+_SUBSET_COLUMNS = 256
+
+
+def roundoff(p: int, unit: float) -> float:
+    """Relative error to expect of a spectrum of p columns: about p times the unit roundoff."""
+    return max(p, _FEW_COLUMNS) * unit
+
+
+def solve_moments(moments: Moments, k: int | None = None) -> Spectrum:
+    """Spectrum of a scatter: all p variances and the first ``k`` axes (all by default)."""
+    p = moments.p
+    divisor = moments.rows - 1.0
+    if k is not None and p >= _SUBSET_COLUMNS and 0 < k <= _SUBSET * p:
+        values = np.linalg.eigvalsh(moments.scatter)[::-1]
+        axes = eigh_top(moments.scatter, k)[1]
+    else:
+        values, axes = eigh(moments.scatter)
+        axes = axes[:k]
+    total = max(float(moments.scatter.trace()), 0.0) / divisor
+    variances = _within_rank(values / divisor, moments.rank_limit)
+    return Spectrum(variances, axes, total, roundoff(p, moments.unit))
+
+
+def solve_triangle(triangle: Triangle, k: int | None = None) -> Spectrum:
+    """Spectrum of a triangle: min(r, p) variances and the first ``k`` axes.
+
+    The error of a singular value is about ``u σ₁``, where the covariance route's is
+    ``u σ₁² / σ``.
+    """
+    p = triangle.p
+    divisor = triangle.rows - 1.0
+    _, s, axes = svd(triangle.factor)
+    # Through the root of the divisor: s² alone may overflow where the variance does not.
+    values = (s / np.sqrt(divisor)) ** 2
+    total = float(np.sum(triangle.column_scatter / divisor))
+    variances = _within_rank(values, triangle.rank_limit)
+    return Spectrum(variances, axes[:k], total, roundoff(p, EPS), squared=False)
+
+
+def _within_rank(variances: FloatArray, limit: int) -> FloatArray:
+    """Beyond the rank that so few rows can have, a variance is zero and not noise."""
+    if limit < len(variances):
+        variances = variances.copy()
+        variances[limit:] = 0.0
+    return variances

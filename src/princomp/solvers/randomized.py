@@ -1,0 +1,73 @@
+"""Randomized SVD under scikit-learn's name and parameters.
+
+N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", SIAM
+Review 53 (2011), algorithms 4.3 and 4.4. Approximate by nature: the residuals that
+come with the spectrum say how approximate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from princomp.arrays import FloatArray
+from princomp.solvers.operator import CentredRows
+from princomp.solvers.ritz import project
+from princomp.spectrum import Spectrum
+from princomp.summaries import Columns
+
+__all__ = ["power_iterations", "solve_rows"]
+
+
+def power_iterations(asked: int | str, k: int, smaller: int) -> int:
+    """scikit-learn's "auto": 7 for few components, else 4."""
+    if isinstance(asked, str):
+        return 7 if k < 0.1 * smaller else 4
+    return asked
+
+
+def solve_rows(
+    rows: CentredRows,
+    columns: Columns,
+    k: int,
+    *,
+    n_oversamples: int,
+    iterated_power: int | str,
+    power_iteration_normalizer: str,
+    random_state: Any,
+) -> tuple[Spectrum, int]:
+    """The top ``k`` approximately, and how often the rows were read.
+
+    The last step projects the rows on the subspace that was found, so that the
+    variances are those of the scores, whatever the subspace.
+    """
+    from sklearn.utils import check_random_state
+
+    n, p = rows.shape
+    wide = n < p
+    forward, backward = (rows.rmatmul, rows.matmul) if wide else (rows.matmul, rows.rmatmul)
+    size = min(k + n_oversamples, n, p)
+    powers = power_iterations(iterated_power, k, min(n, p))
+    normalizer = power_iteration_normalizer
+    if normalizer == "auto":
+        normalizer = "none" if powers <= 2 else "LU"
+    rng = check_random_state(random_state)
+    sketch: FloatArray = rng.normal(size=(n if wide else p, size)).astype(rows.dtype)
+    for _ in range(powers):
+        sketch = _normalized(forward(sketch), normalizer)
+        sketch = _normalized(backward(sketch), normalizer)
+    basis = np.linalg.qr(forward(sketch))[0]
+    # The axes live on the columns' side: one more product brings a rows' basis over.
+    vectors = basis if wide else backward(basis)
+    return project(rows, columns, vectors, k), 2 * powers + 5
+
+
+def _normalized(block: FloatArray, how: str) -> FloatArray:
+    if how == "QR":
+        return np.linalg.qr(block)[0]
+    if how == "LU":
+        lower: FloatArray = scipy.linalg.lu(block, permute_l=True, check_finite=False)[0]
+        return lower
+    return block

@@ -1,0 +1,47 @@
+"""The last step of every solver that searches a subspace: project the rows, solve there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from princomp.arrays import FloatArray, svd
+from princomp.solvers.dense import roundoff
+from princomp.solvers.operator import CentredRows
+from princomp.spectrum import Spectrum
+from princomp.summaries import Columns
+
+__all__ = ["project", "residuals_of", "without_variance"]
+
+
+def project(rows: CentredRows, columns: Columns, vectors: FloatArray, k: int) -> Spectrum:
+    """Best ``k`` axes within the span of ``vectors`` (p, m), m ≥ k (Rayleigh & Ritz).
+
+    The SVD of the projected rows squares nothing, so small variances in the subspace
+    are as good as those of a full SVD.
+    """
+    unit = float(np.finfo(rows.dtype).eps)
+    divisor = columns.rows - 1.0
+    basis = np.linalg.qr(vectors.astype(np.float64))[0]
+    scores = rows.matmul(basis.astype(rows.dtype)).astype(np.float64)
+    _, s, turn = svd(scores)
+    axes = (basis @ turn[:k].T).T
+    values = (s[:k] / np.sqrt(divisor)) ** 2
+    values[columns.rank_limit :] = 0.0
+    total = float(columns.column_scatter.sum()) / divisor
+    residuals = residuals_of(rows, axes, values * divisor)
+    return Spectrum(values, axes, total, roundoff(min(rows.shape), unit), residuals=residuals)
+
+
+def residuals_of(rows: CentredRows, axes: FloatArray, values: FloatArray) -> FloatArray:
+    """‖AᵀA v − λ v‖ / λ₁ of each axis (k,), for eigenvalues λ of AᵀA."""
+    if not len(axes) or not values[0] > 0:
+        return np.zeros(len(axes))
+    narrow = axes.T.astype(rows.dtype)
+    images = rows.rmatmul(rows.matmul(narrow)).astype(np.float64)
+    away: FloatArray = np.linalg.norm(images - axes.T * values, axis=0)
+    return away / values[0]
+
+
+def without_variance(k: int, p: int, unit: float) -> Spectrum:
+    """The spectrum of columns that are all constant."""
+    return Spectrum(np.zeros(k), np.eye(k, p), 0.0, roundoff(p, unit))

@@ -1,0 +1,1 @@
+"""Where rows come from: arrays, sparse matrices, frames and files, each made one Table."""

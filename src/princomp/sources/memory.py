@@ -1,0 +1,138 @@
+"""Arrays and sparse matrices in memory as rows of float32 or float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp.errors import NotFiniteError, NotNumericError, ShapeError
+
+__all__ = ["as_rows", "from_sparse", "refuse_not_finite", "with_columns"]
+
+# Integers up to here have a double of their own.
+_EXACT = 2**53
+
+
+def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A numeric array (n, p) as native float32 or float64; the same object where it is one.
+
+    Raises
+    ------
+    NotNumericError
+        For complex numbers, and for integers beyond 2⁵³ that float64 cannot hold.
+    ShapeError
+        For no rows or no columns.
+    """
+    dtype = array.dtype
+    if dtype.kind == "f" and dtype.itemsize in (4, 8):
+        if not dtype.isnative:
+            array = array.astype(dtype.newbyteorder("="))
+    elif dtype.kind == "c":
+        raise NotNumericError(
+            f"Complex data not supported, got an array of {dtype}",
+            hint="give the real and the imaginary parts as columns of their own",
+        )
+    else:
+        if dtype.kind in "iu" and dtype.itemsize == 8 and array.size:
+            _refuse_inexact(array)
+        array = array.astype(np.float64)
+    if 0 in array.shape:
+        empty = "sample" if array.shape[0] == 0 else "feature"
+        raise ShapeError(
+            f"Found array with 0 {empty}(s) (shape={array.shape}) "
+            "while a minimum of 1 is required by PCA.",
+            hint="give at least two rows and one column of numbers",
+        )
+    return array
+
+
+def _refuse_inexact(array: np.ndarray[Any, Any]) -> None:
+    if int(array.max()) <= _EXACT and int(array.min()) >= -_EXACT:
+        return
+    row, column = np.argwhere((array > _EXACT) | (array < -_EXACT))[0]
+    raise NotNumericError(
+        f"the integer {array[row, column]} at row {row}, column {column} is beyond 2⁵³ and "
+        "float64 cannot hold it exactly",
+        place={"row": int(row), "column": int(column)},
+        hint="subtract a constant or convert to float yourself if its last digits do not matter",
+    )
+
+
+def from_sparse(matrix: Any) -> Any:
+    """A SciPy sparse array or matrix of any format as CSR with float values.
+
+    The input is never changed: duplicates are summed in a copy.
+    """
+    if matrix.dtype.kind == "c":
+        raise NotNumericError(
+            f"Complex data not supported, got a sparse matrix of {matrix.dtype}",
+            hint="give the real and the imaginary parts as columns of their own",
+        )
+    if matrix.ndim != 2:
+        raise ShapeError(f"a table has two dimensions, got a sparse array of {matrix.ndim}")
+    if 0 in matrix.shape:
+        as_rows(np.empty(matrix.shape))
+    rows = sp.csr_array(matrix)
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
+    if not rows.has_canonical_format:
+        rows = rows.copy() if rows.data is matrix.data else rows
+        rows.sum_duplicates()
+    return rows
+
+
+def with_columns(columns: tuple[str, ...] | None, column: int) -> str:
+    """How a message names a column."""
+    return f"column {column}" if columns is None else f"column {columns[column]!r}"
+
+
+def refuse_not_finite(
+    data: Any,
+    error: NotFiniteError,
+    *,
+    columns: tuple[str, ...] | None = None,
+    file: str | None = None,
+    missing_may_drop: bool = True,
+) -> NotFiniteError:
+    """Complete an error found in a block: the first place, the value, and how many in all."""
+    if "row" not in error.place:
+        return error
+    sparse = sp.issparse(data)
+    values = data.data if sparse else data
+    bad = ~np.isfinite(values)
+    if sparse:
+        at = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(data.indptr, at, side="right") - 1)
+        column, value = int(data.indices[at]), values[at]
+    else:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        value = values[row, column]
+    missing = int(np.isnan(values).sum())
+    infinite = int(bad.sum()) - missing
+    # People count the rows of a file from 1; an index into an array starts at 0.
+    spot = (
+        f"X[{row}, {column}]"
+        if columns is None and file is None
+        else (f"row {row + 1}, {with_columns(columns, column)}")
+    )
+    place: dict[str, Any] = {
+        "row": row + 1 if file else row,
+        "column": column if columns is None else columns[column],
+    }
+    if file:
+        place["file"] = file
+        spot += f" of {file}"
+    shown = "NaN" if np.isnan(value) else ("infinity" if value > 0 else "-infinity")
+    hint = "clip or remove the infinite values"
+    if missing and missing_may_drop:
+        hint = "missing='drop' leaves such rows out; or fill them before"
+        if infinite:
+            hint += ", and remove the infinite values"
+    return NotFiniteError(
+        f"Input X contains {shown}: the first at {spot}; "
+        f"{missing:,} NaN and {infinite:,} infinite values in all",
+        place=place,
+        hint=hint,
+    )

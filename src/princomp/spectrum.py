@@ -1,0 +1,119 @@
+"""What a solver answers: variances and axes, with what must hold of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from princomp.arrays import FloatArray, fix_signs
+from princomp.errors import DataError, NotFiniteError
+
+__all__ = ["Spectrum"]
+
+# Axes further than this from orthonormal are no axes: a solver failed or a file was changed.
+_ORTHONORMAL = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Variances and axes of a centred (and scaled) table.
+
+    Parameters
+    ----------
+    variances : ndarray of shape (q,)
+        Eigenvalues of the covariance, in any order of rounding noise: they are
+        clipped at zero here and must then descend. ``q`` may exceed ``k``: a dense
+        solver knows them all.
+    axes : ndarray of shape (k, p)
+        Unit eigenvectors, one a row. Signs are fixed here.
+    total : float
+        Total variance, the trace of the covariance.
+    roundoff : float
+        Relative error of the route, about p times the unit roundoff.
+    squared : bool
+        Whether the route formed a covariance (its error is ``roundoff · λ₁`` whatever
+        the variance) or worked on the rows (``roundoff · σ₁`` in a singular value).
+    residuals : ndarray of shape (k,), optional
+        ‖Cv − λv‖ / λ₁ where the solver measured it itself.
+
+    Raises
+    ------
+    DataError
+        When the axes are not orthonormal or the variances do not descend.
+    """
+
+    variances: FloatArray
+    axes: FloatArray
+    total: float
+    roundoff: float
+    squared: bool = True
+    residuals: FloatArray | None = None
+    clipped: int = field(init=False, default=0)
+    orthogonality: float = field(init=False, default=0.0)
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__  # the record is frozen for everyone but its constructor
+        values = np.array(self.variances, dtype=np.float64)
+        if values.size:
+            clipped = int((values < 0).sum())
+            if clipped:
+                values[values < 0] = 0.0
+                put(self, "clipped", clipped)
+            if (values[1:] > values[:-1]).any():
+                raise DataError("the variances do not descend")
+            if not values[0] <= np.finfo(np.float64).max:
+                raise NotFiniteError(
+                    "the variances overflow float64",
+                    hint="divide the columns by a power of ten, or use scale='unit'",
+                )
+        axes = np.ascontiguousarray(self.axes * fix_signs(self.axes)[:, None])
+        axes += 0.0  # a zero stays +0 whatever the sign
+        loss = _orthogonality(axes)
+        if not loss <= _ORTHONORMAL:
+            raise DataError(f"the axes are not orthonormal: VVᵀ is {loss:.1e} from the identity")
+        values.flags.writeable = False
+        axes.flags.writeable = False
+        put(self, "variances", values)
+        put(self, "axes", axes)
+        put(self, "orthogonality", loss)
+
+    @property
+    def k(self) -> int:
+        """Number of axes."""
+        return len(self.axes)
+
+    @property
+    def largest(self) -> float:
+        """The first variance, zero where there is none."""
+        return float(self.variances[0]) if self.variances.size else 0.0
+
+    @property
+    def resolution(self) -> float:
+        """Variance under which a number of this route is noise."""
+        return self.largest * (self.roundoff if self.squared else self.roundoff**2)
+
+    @cached_property
+    def rates(self) -> FloatArray:
+        """Contribution rates (q,): variance over total variance, zero where there is none."""
+        if self.total > 0:
+            return self.variances / self.total
+        return np.zeros_like(self.variances)
+
+    def first(self, k: int) -> Spectrum:
+        """The same variances with only the first ``k`` axes."""
+        residuals = None if self.residuals is None else self.residuals[:k]
+        return Spectrum(
+            self.variances, self.axes[:k], self.total, self.roundoff, self.squared, residuals
+        )
+
+
+def _orthogonality(axes: FloatArray) -> float:
+    """Largest entry of |VVᵀ − I|, zero for no axes."""
+    if not len(axes):
+        return 0.0
+    gram = axes @ axes.T
+    gram.flat[:: len(axes) + 1] -= 1.0
+    # The larger of both ends: a matrix of magnitudes would be one temporary more.
+    return float(max(gram.max(), -gram.min()))

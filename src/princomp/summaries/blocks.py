@@ -1,0 +1,116 @@
+"""Some consecutive rows on their way into a summary: weights, a shift, the check for NaN.
+
+A large mean must never cancel, so a block is shifted close to its own mean
+before anything is multiplied. The shift is the first row plus the mean
+difference to it over rows taken at a stride: a constant column becomes exactly
+zero, and because the sampled rows are part of the block, with q of m rows
+sampled, m·(shift − mean)² is at most m/q times the block's scatter. Even a
+block built to mislead loses no more than that factor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from princomp.arrays import FloatArray
+from princomp.errors import NotFiniteError
+
+__all__ = [
+    "Weights",
+    "block_rows",
+    "check_finite",
+    "drop_weightless",
+    "is_sparse",
+    "merged_mean",
+    "shift_of",
+]
+
+Weights = NDArray[np.float64] | None
+
+# About 2 MB of doubles a block: it stays in a core's cache between being shifted,
+# summed and multiplied. Wide rows need at least 2p of them, so that what is done once
+# a block for p × p numbers stays small beside its product.
+_BLOCK_NUMBERS = 2**18
+_SAMPLE = 64
+
+
+def block_rows(columns: int) -> int:
+    """Rows of a logical block, a function of the number of columns alone.
+
+    Blocks begin at multiples of this number, counted over the whole table, so that
+    neither the reader's chunks nor the number of threads change a bit of the result.
+    """
+    wanted = max(_BLOCK_NUMBERS // max(columns, 1), 2 * columns, 256)
+    return 1 << (wanted.bit_length() - 1)
+
+
+def is_sparse(block: Any) -> bool:
+    """Whether the block is a SciPy sparse array or matrix."""
+    return not isinstance(block, np.ndarray) and sp.issparse(block)
+
+
+def drop_weightless(block: Any, weights: Weights) -> tuple[Any, Weights]:
+    """Leave out the rows of weight zero: they are as good as not there."""
+    if weights is None or (weights > 0).all():
+        return block, weights
+    kept = weights > 0
+    return block[kept], weights[kept]
+
+
+def shift_of(block: FloatArray, weights: Weights = None) -> FloatArray:
+    """A row near the mean, exact for constant columns; in the block's precision."""
+    first = block[0]
+    if weights is not None:
+        # A heavy row may lie anywhere: only the weighted mean is near enough for sure.
+        share = (weights / weights.sum()).astype(block.dtype)
+        nearby: FloatArray = first + share @ (block - first)
+        return nearby
+    sample = block[:: max(1, len(block) // _SAMPLE)]
+    nearby = first + np.add.reduce(sample - first, axis=0) / block.dtype.type(len(sample))
+    return nearby
+
+
+def check_finite(sums: FloatArray, block: Any) -> None:
+    """Raise where a block's own sums show NaN or infinity: the check costs no pass.
+
+    Raises
+    ------
+    NotFiniteError
+        With the first place *inside the block*; who knows the table adds the rest.
+    """
+    if np.isfinite(np.add.reduce(sums)):
+        return
+    values = block.data if is_sparse(block) else block
+    if np.isfinite(values).all():
+        if np.isfinite(sums).all():
+            return
+        raise NotFiniteError(
+            "a sum of the values overflows float64",
+            hint="divide the columns by a power of ten",
+        )
+    if is_sparse(block):
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        row, column = int(np.searchsorted(block.indptr, at, side="right") - 1), block.indices[at]
+    else:
+        row, column = np.argwhere(~np.isfinite(values))[0]
+    raise NotFiniteError("a value is not finite", place={"row": int(row), "column": int(column)})
+
+
+def merged_mean(
+    mean: FloatArray, low: FloatArray, delta: FloatArray, share: float
+) -> tuple[FloatArray, FloatArray]:
+    """Move a mean, kept as high + low part, by ``share · delta``.
+
+    Means are carried in two doubles: one double of a mean of 2³⁰ is no better than
+    1e-7, which a transform of small integers beside it would show.
+    """
+    step = share * delta
+    high = mean + step
+    part = high - mean
+    low = low + ((mean - (high - part)) + (step - part))
+    final = high + low
+    return final, low - (final - high)

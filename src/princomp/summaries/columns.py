@@ -1,0 +1,136 @@
+"""Columns: rows, mean and the scatter of each column alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import EPS, FloatArray
+from princomp.summaries.blocks import (
+    Weights,
+    check_finite,
+    drop_weightless,
+    is_sparse,
+    merged_mean,
+    shift_of,
+)
+
+__all__ = ["Columns"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """The diagonal of :class:`~princomp.summaries.Moments`, in memory p instead of p².
+
+    Parameters
+    ----------
+    rows, count, mean, mean_low, centred
+        As in :class:`~princomp.summaries.Moments`.
+    column_scatter : ndarray of shape (p,)
+        Σ w (x − mean)² of each column.
+    """
+
+    rows: float
+    count: int
+    mean: FloatArray
+    mean_low: FloatArray
+    column_scatter: FloatArray
+    centred: bool = True
+
+    unit = EPS
+
+    @classmethod
+    def empty(cls, p: int) -> Columns:
+        """Columns of no rows."""
+        zero = np.zeros(p)
+        return cls(0.0, 0, zero, zero, zero)
+
+    @classmethod
+    def of(cls, block: Any, weights: Weights = None, *, precise: bool = True) -> Columns:
+        """Columns of a block (m, p), summed in float64.
+
+        Raises
+        ------
+        NotFiniteError
+            With the place in the block.
+        """
+        block, weights = drop_weightless(block, weights)
+        if block.shape[0] == 0:
+            return cls.empty(block.shape[1])
+        with np.errstate(all="ignore"):
+            return _of_sparse(block, weights) if is_sparse(block) else _of_dense(block, weights)
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+        return len(self.mean)
+
+    @property
+    def rank_limit(self) -> int:
+        """The rank of the rows is at most this."""
+        return max(0, min(self.p, self.count - self.centred))
+
+    def merge(self, other: Columns) -> Columns:
+        """Columns of the rows of both."""
+        if not other.rows:
+            return self
+        if not self.rows:
+            return other
+        rows = self.rows + other.rows
+        delta = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        between = self.rows * (other.rows / rows) * delta * delta
+        scatter = self.column_scatter + other.column_scatter + between
+        mean, low = merged_mean(self.mean, self.mean_low, delta, other.rows / rows)
+        return Columns(rows, self.count + other.count, mean, low, scatter)
+
+    def scaled(self, divisor: FloatArray) -> Columns:
+        """Columns of the rows divided by ``divisor`` (p,)."""
+        mean, low = self.mean / divisor, self.mean_low / divisor
+        scatter = self.column_scatter / divisor / divisor
+        return replace(self, mean=mean, mean_low=low, column_scatter=scatter)
+
+    def about_origin(self) -> Columns:
+        """The same rows with their scatter taken about zero instead of the mean."""
+        scatter = self.column_scatter + self.rows * self.mean**2
+        zero = np.zeros_like(self.mean)
+        return replace(self, mean=zero, mean_low=zero, column_scatter=scatter, centred=False)
+
+
+def _of_dense(block: FloatArray, weights: Weights) -> Columns:
+    shift = shift_of(block, weights).astype(np.float64)
+    shifted = block - shift
+    if weights is None:
+        rows, sums = float(len(block)), np.add.reduce(shifted, axis=0)
+        squares = np.einsum("ij,ij->j", shifted, shifted)
+    else:
+        rows, sums = float(weights.sum()), weights @ shifted
+        squares = np.einsum("i,ij,ij->j", weights, shifted, shifted)
+    check_finite(sums, block)
+    offset = sums / rows
+    mean, low = merged_mean(shift, np.zeros_like(shift), offset, 1.0)
+    return Columns(rows, len(block), mean, low, np.maximum(squares - rows * offset**2, 0.0))
+
+
+def _of_sparse(block: Any, weights: Weights) -> Columns:
+    """Two passes over the stored entries; those not stored stand at −mean each."""
+    m, p = block.shape
+    at, values = block.indices, block.data.astype(np.float64)
+    each = np.ones(m) if weights is None else weights
+    share = np.repeat(each, np.diff(block.indptr))
+    rows = float(each.sum())
+    stored = np.bincount(at, share, minlength=p)
+    sums = np.bincount(at, share * values, minlength=p)
+    check_finite(sums, block)
+    # Constant columns must come out as exactly constant: shift by the first stored value.
+    shift = np.zeros(p)
+    full = np.bincount(at, minlength=p) == m
+    shift[at[::-1]] = values[::-1]
+    shift[~full] = 0.0
+    offset = np.bincount(at, share * (values - shift[at]), minlength=p) / rows
+    mean, low = merged_mean(shift, np.zeros(p), offset, 1.0)
+    away = (values - shift[at]) - offset[at]
+    scatter = np.bincount(at, share * away * away, minlength=p)
+    scatter += np.maximum(rows - stored, 0.0) * np.where(full, 0.0, mean) ** 2
+    return Columns(rows, m, mean, low, scatter)

@@ -1,0 +1,60 @@
+"""Extremes: the smallest and the largest value of each column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import FloatArray
+from princomp.summaries.blocks import Weights, drop_weightless, is_sparse
+
+__all__ = ["Extremes"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extremes:
+    """Smallest and largest value of each column, for scaling by range.
+
+    Parameters
+    ----------
+    rows : float
+        Sum of the weights.
+    low, high : ndarray of shape (p,)
+        In the units of the data; +inf and −inf while there are no rows.
+    """
+
+    rows: float
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def empty(cls, p: int) -> Extremes:
+        """Extremes of no rows."""
+        return cls(0.0, np.full(p, np.inf), np.full(p, -np.inf))
+
+    @classmethod
+    def of(cls, block: Any, weights: Weights = None, *, precise: bool = True) -> Extremes:
+        """Extremes of a block (m, p)."""
+        block, weights = drop_weightless(block, weights)
+        if block.shape[0] == 0:
+            return cls.empty(block.shape[1])
+        low, high = block.min(axis=0), block.max(axis=0)
+        if is_sparse(block):
+            low, high = low.toarray().ravel(), high.toarray().ravel()
+        rows = float(block.shape[0] if weights is None else weights.sum())
+        return cls(rows, low.astype(np.float64), high.astype(np.float64))
+
+    @property
+    def spread(self) -> FloatArray:
+        """Largest minus smallest value (p,)."""
+        return self.high - self.low
+
+    def merge(self, other: Extremes) -> Extremes:
+        """Extremes of the rows of both."""
+        return Extremes(
+            self.rows + other.rows,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+        )

@@ -1,0 +1,265 @@
+"""Moments: rows, mean and scatter (Chan, Golub & LeVeque 1983)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp.arrays import EPS, FloatArray, add_outer, divided
+from princomp.errors import NotFiniteError, ShapeError
+from princomp.summaries.blocks import (
+    Weights,
+    check_finite,
+    drop_weightless,
+    is_sparse,
+    merged_mean,
+    shift_of,
+)
+
+__all__ = ["Moments"]
+
+# A float32 product below this may have lost digits to underflow; it is done again in float64.
+_FLOAT32_TINY = 2.0**-96
+# Sparse blocks denser than this are quicker as dense ones.
+_DENSE_ENOUGH = 0.1
+# A column this full can hide its spread under its mean, so it is shifted like a dense one.
+# Below it, the mean's share of the raw sum of squares is at most one half.
+_FULL_COLUMN = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """Rows, mean and scatter of the rows seen: the covariance route.
+
+    Parameters
+    ----------
+    rows : float
+        Sum of the weights; the number of rows without weights.
+    count : int
+        Rows that were added, each at least once: the rank of the scatter is at most
+        ``count − 1``.
+    mean, mean_low : ndarray of shape (p,)
+        Column means in the units of the data, as an unevaluated sum of two doubles.
+    scatter : ndarray of shape (p, p)
+        Σ w (x − mean)(x − mean)ᵀ, never divided.
+    unit : float
+        Unit roundoff of the coarsest product that went in.
+    centred : bool
+        False after :meth:`about_origin`.
+
+    Notes
+    -----
+    Moments form a group: ``a.merge(b).remove(b)`` is ``a``, to rounding.
+    """
+
+    rows: float
+    count: int
+    mean: FloatArray
+    mean_low: FloatArray
+    scatter: FloatArray
+    unit: float = EPS
+    centred: bool = True
+
+    @classmethod
+    def empty(cls, p: int) -> Moments:
+        """Moments of no rows of ``p`` columns."""
+        zero = np.zeros(p)
+        return cls(0.0, 0, zero, zero, np.zeros((p, p)))
+
+    @classmethod
+    def of(cls, block: Any, weights: Weights = None, *, precise: bool = False) -> Moments:
+        """Moments of a block.
+
+        Parameters
+        ----------
+        block : ndarray or CSR array of shape (m, p)
+            float32 or float64; it is not changed.
+        weights : ndarray of shape (m,), optional
+            Frequencies: weight 2 is the row twice.
+        precise : bool
+            Multiply float32 rows in float64.
+
+        Raises
+        ------
+        NotFiniteError
+            With the place in the block.
+        """
+        block, weights = drop_weightless(block, weights)
+        if block.shape[0] == 0:
+            return cls.empty(block.shape[1])
+        if is_sparse(block):
+            if block.nnz < _DENSE_ENOUGH * block.shape[0] * block.shape[1]:
+                return _of_sparse(block, weights)
+            block = block.toarray()
+        if precise and block.dtype != np.float64:
+            block = block.astype(np.float64)
+        return _of_dense(block, weights)
+
+    @classmethod
+    def of_covariance(cls, covariance: FloatArray, mean: FloatArray, rows: float) -> Moments:
+        """Moments that have this covariance (p, p), mean (p,) and number of rows."""
+        scatter = covariance * (rows - 1.0)
+        return cls(rows, len(mean) + 1, mean, np.zeros_like(mean), scatter)
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+        return len(self.mean)
+
+    @property
+    def rank_limit(self) -> int:
+        """The rank of the scatter is at most this."""
+        return max(0, min(self.p, self.count - self.centred))
+
+    @property
+    def column_scatter(self) -> FloatArray:
+        """Diagonal of the scatter (p,)."""
+        return self.scatter.diagonal()
+
+    def merge(self, other: Moments) -> Moments:
+        """Moments of the rows of both."""
+        if not other.rows:
+            return self
+        if not self.rows:
+            return other
+        rows = self.rows + other.rows
+        delta = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        scatter = self.scatter + other.scatter
+        add_outer(scatter, self.rows * (other.rows / rows), delta)
+        mean, low = merged_mean(self.mean, self.mean_low, delta, other.rows / rows)
+        unit = max(self.unit, other.unit)
+        return Moments(rows, self.count + other.count, mean, low, scatter, unit)
+
+    def remove(self, other: Moments) -> Moments:
+        """Moments of the rows of this one without those of ``other``.
+
+        Raises
+        ------
+        ShapeError
+            When more is removed than was there.
+        """
+        rows = self.rows - other.rows
+        if rows < -self.rows * EPS or (other.rows and not self.rows):
+            raise ShapeError(
+                f"cannot remove {other.rows:g} rows from {self.rows:g}",
+                hint="remove only rows that were added before",
+            )
+        if not other.rows:
+            return self
+        if rows <= self.rows * EPS:
+            return Moments.empty(self.p)
+        offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        scatter = self.scatter - other.scatter
+        # With δ = offset · rows(all)/rows(left), c·δδᵀ is this multiple of offset offsetᵀ.
+        add_outer(scatter, -other.rows * (self.rows / rows), offset)
+        slack = 64 * self.p * max(self.unit, other.unit) * self.column_scatter
+        diagonal = scatter.diagonal()
+        if (diagonal < -slack).any():
+            column = int(np.argmin(diagonal + slack))
+            raise ShapeError(
+                f"the rows to remove spread further in column {column} than all rows do",
+                place={"column": column},
+                hint="remove only rows that were added before",
+            )
+        mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
+        return Moments(rows, self.count, mean, low, scatter, max(self.unit, other.unit))
+
+    def scaled(self, divisor: FloatArray) -> Moments:
+        """Moments of the rows divided by ``divisor`` (p,), column by column."""
+        mean, low = self.mean / divisor, self.mean_low / divisor
+        scatter = divided(self.scatter, divisor)
+        return replace(self, mean=mean, mean_low=low, scatter=scatter)
+
+    def about_origin(self) -> Moments:
+        """The same rows with their scatter taken about zero instead of the mean."""
+        scatter = self.scatter.copy()
+        add_outer(scatter, self.rows, self.mean)
+        zero = np.zeros_like(self.mean)
+        return replace(self, mean=zero, mean_low=zero, scatter=scatter, centred=False)
+
+
+def _of_dense(block: FloatArray, weights: Weights) -> Moments:
+    with np.errstate(all="ignore"):  # what overflows here is looked at below
+        shift = shift_of(block, weights)
+        shifted = block - shift
+        if weights is None:
+            rows = float(len(block))
+            sums = np.add.reduce(shifted, axis=0, dtype=np.float64)
+            scatter = shifted.T @ shifted
+        else:
+            rows = float(weights.sum())
+            sums = weights @ shifted
+            scatter = _weighted_product(shifted, weights)
+        check_finite(sums, block)
+        unit = EPS if block.dtype == np.float64 else float(np.finfo(block.dtype).eps)
+        if unit > EPS:
+            if _left_range(scatter, shifted):
+                return _of_dense(block.astype(np.float64), weights)
+            scatter = scatter.astype(np.float64)
+    return _assembled(rows, len(block), shift.astype(np.float64), sums, scatter, unit)
+
+
+def _assembled(
+    rows: float, count: int, shift: FloatArray, sums: FloatArray, scatter: FloatArray, unit: float
+) -> Moments:
+    """Move raw sums of shifted rows to their mean; ``scatter`` is overwritten."""
+    offset = sums / rows
+    add_outer(scatter, -rows, offset)
+    mean, low = merged_mean(shift, np.zeros_like(shift), offset, 1.0)
+    if not np.isfinite(scatter.trace()):
+        column = int(np.argmax(~np.isfinite(scatter.diagonal())))
+        raise NotFiniteError(
+            f"the squares of column {column} overflow float64",
+            place={"column": column},
+            hint="divide the column by a power of ten",
+        )
+    return Moments(rows, count, mean, low, scatter, unit)
+
+
+def _weighted_product(shifted: FloatArray, weights: FloatArray) -> FloatArray:
+    # Both factors get the root, so that the product stays symmetric to the bit.
+    rooted = shifted * np.sqrt(weights).astype(shifted.dtype)[:, None]
+    return rooted.T @ rooted
+
+
+def _left_range(scatter: FloatArray, shifted: FloatArray) -> bool:
+    """Whether products of float32 numbers overflowed, or vanished though the numbers did not."""
+    diagonal = scatter.diagonal()
+    if not np.isfinite(diagonal).all():
+        return True
+    tiny = diagonal < _FLOAT32_TINY
+    return bool(tiny.any() and shifted[:, tiny].any())
+
+
+def _of_sparse(block: Any, weights: Weights) -> Moments:
+    """Moments of CSR rows, nothing made dense but full columns and the p × p answer."""
+    m, p = block.shape
+    values = block.astype(np.float64)
+    if weights is not None:
+        rows = float(weights.sum())
+        rooted = sp.diags_array(np.sqrt(weights)) @ values
+        weighted_sums = weights @ values
+    else:
+        rows, rooted = float(m), values
+        weighted_sums = values.sum(axis=0)
+    sums = np.asarray(weighted_sums, dtype=np.float64).ravel()
+    check_finite(sums, values)
+    full = np.flatnonzero(np.bincount(values.indices, minlength=p) > _FULL_COLUMN * m)
+    scatter = np.asarray((rooted.T @ rooted).toarray())
+    shift = np.zeros(p)
+    if full.size:
+        dense = values[:, full].toarray()
+        shift[full] = shift_of(dense, weights)
+        dense -= shift[full]
+        sums[full] = dense.sum(axis=0) if weights is None else weights @ dense
+        if weights is not None:
+            dense *= np.sqrt(weights)[:, None]
+        # Against the full columns the others stay unshifted: their own shift is zero.
+        cross = np.asarray(rooted.T @ dense)
+        scatter[:, full] = cross
+        scatter[full, :] = cross.T
+        scatter[np.ix_(full, full)] = dense.T @ dense
+    return _assembled(rows, m, shift, sums, scatter, EPS)

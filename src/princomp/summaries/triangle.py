@@ -1,0 +1,124 @@
+"""Triangle: rows, mean and a factor of the scatter (Benson, Gleich & Demmel 2013)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import EPS, FloatArray, qr_r
+from princomp.summaries.blocks import (
+    Weights,
+    check_finite,
+    drop_weightless,
+    is_sparse,
+    merged_mean,
+    shift_of,
+)
+
+__all__ = ["Triangle"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Triangle:
+    """Rows, mean and R with RᵀR = scatter: the SVD route, which squares nothing.
+
+    Parameters
+    ----------
+    rows, count, mean, mean_low, centred
+        As in :class:`~princomp.summaries.Moments`.
+    factor : ndarray of shape (r, p)
+        At most p rows: the centred rows themselves while they are few, else the
+        triangle of their QR factorisation with a diagonal that is not negative.
+    """
+
+    rows: float
+    count: int
+    mean: FloatArray
+    mean_low: FloatArray
+    factor: FloatArray
+    centred: bool = True
+
+    unit = EPS
+
+    @classmethod
+    def empty(cls, p: int) -> Triangle:
+        """Triangle of no rows of ``p`` columns."""
+        zero = np.zeros(p)
+        return cls(0.0, 0, zero, zero, np.zeros((0, p)))
+
+    @classmethod
+    def of(cls, block: Any, weights: Weights = None, *, precise: bool = True) -> Triangle:
+        """Triangle of a block (m, p), always computed in float64.
+
+        Raises
+        ------
+        NotFiniteError
+            With the place in the block.
+        """
+        block, weights = drop_weightless(block, weights)
+        if block.shape[0] == 0:
+            return cls.empty(block.shape[1])
+        dense = block.toarray() if is_sparse(block) else block
+        dense = dense.astype(np.float64, copy=False)
+        with np.errstate(all="ignore"):
+            shift = shift_of(dense, weights)
+            centred = dense - shift
+            if weights is None:
+                rows = float(len(dense))
+                sums = np.add.reduce(centred, axis=0)
+            else:
+                rows = float(weights.sum())
+                sums = weights @ centred
+            check_finite(sums, dense)
+        offset = sums / rows
+        centred -= offset
+        if weights is not None:
+            centred *= np.sqrt(weights)[:, None]
+        mean, low = merged_mean(shift, np.zeros_like(shift), offset, 1.0)
+        return cls(rows, len(dense), mean, low, _compressed(centred))
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+        return len(self.mean)
+
+    @property
+    def rank_limit(self) -> int:
+        """The rank of the factor is at most this."""
+        return max(0, min(self.p, self.count - self.centred))
+
+    @property
+    def column_scatter(self) -> FloatArray:
+        """Diagonal of the scatter (p,)."""
+        return np.einsum("ij,ij->j", self.factor, self.factor)
+
+    def merge(self, other: Triangle) -> Triangle:
+        """Triangle of the rows of both."""
+        if not other.rows:
+            return self
+        if not self.rows:
+            return other
+        rows = self.rows + other.rows
+        delta = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        between = np.sqrt(self.rows * (other.rows / rows)) * delta
+        factor = _compressed(np.vstack([self.factor, other.factor, between]))
+        mean, low = merged_mean(self.mean, self.mean_low, delta, other.rows / rows)
+        return Triangle(rows, self.count + other.count, mean, low, factor)
+
+    def scaled(self, divisor: FloatArray) -> Triangle:
+        """Triangle of the rows divided by ``divisor`` (p,), column by column."""
+        mean, low = self.mean / divisor, self.mean_low / divisor
+        return replace(self, mean=mean, mean_low=low, factor=self.factor / divisor)
+
+    def about_origin(self) -> Triangle:
+        """The same rows with their scatter taken about zero instead of the mean."""
+        factor = _compressed(np.vstack([self.factor, np.sqrt(self.rows) * self.mean]))
+        zero = np.zeros_like(self.mean)
+        return replace(self, mean=zero, mean_low=zero, factor=factor, centred=False)
+
+
+def _compressed(rows: FloatArray) -> FloatArray:
+    """At most p rows with the same product RᵀR; ``rows`` may be overwritten."""
+    return qr_r(rows) if rows.shape[0] > rows.shape[1] else rows
