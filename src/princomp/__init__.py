@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from princomp.certificate import Certificate
     from princomp.errors import PrincompError
     from princomp.estimator import PCA
-    from princomp.functions import pca, plan, svd
-    from princomp.model_file import load
+    from princomp.functions import load, pca, plan, svd
     from princomp.planning import Plan
     from princomp.spectrum import Spectrum
     from princomp.summaries import Moments, Triangle
@@ -42,7 +41,7 @@ _HOMES = {
     "PrincompError": "errors",
     "Spectrum": "spectrum",
     "Triangle": "summaries",
-    "load": "model_file",
+    "load": "functions",
     "pca": "functions",
     "plan": "functions",
     "svd": "functions",

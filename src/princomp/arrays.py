@@ -30,7 +30,8 @@ __all__ = [
     "two_sum",
 ]
 
-FloatArray = NDArray[np.floating[Any]]
+# Any: an array's precision is data here, float32 or float64, not a matter of its type.
+FloatArray = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 
 # Rows of an outer product that are added at a time: 2**15 doubles stay in the cache.

@@ -134,10 +134,10 @@ def _inseparable(spectrum: Spectrum, k: int) -> list[tuple[int, int]]:
     values = spectrum.variances[: k + 1]
     if len(values) < 2 or values[0] == 0.0:
         return [(i, i + 1) for i in range(len(values) - 1)]
-    error = spectrum.roundoff * spectrum.largest
+    error: FloatArray = np.full(len(values) - 1, spectrum.roundoff * spectrum.largest)
     if not spectrum.squared:
         # An error u·σ₁ in σ is 2·u·√(λ λ₁) in λ.
         error = 2 * spectrum.roundoff * np.sqrt(values[:-1] * spectrum.largest)
-        error = error + spectrum.roundoff**2 * spectrum.largest
+        error += spectrum.roundoff**2 * spectrum.largest
     close = (values[:-1] - values[1:]) < 10**_DIGITS * error
     return [(int(i), int(i) + 1) for i in np.flatnonzero(close)]

@@ -5,7 +5,7 @@
     PrincompError
     ├── ParameterError (ValueError)            an argument is unlawful, whatever the data
     ├── DataError (ValueError)                 the argument is understood, the data do not allow it
-    │   ├── ShapeError                         too few rows, k out of range, a wrong number of columns
+    │   ├── ShapeError                         too few rows, k out of range, a wrong column count
     │   ├── NotFiniteError                     NaN or infinity
     │   ├── NotNumericError                    text where numbers must stand
     │   ├── ColumnError                        a column is missing, unknown or named twice

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral, Real
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from princomp.arrays import FloatArray
-from princomp.certificate import Certificate
-from princomp.errors import (
-    NotFiniteError,
-    ParameterError,
-    ShapeError,
-)
+from princomp.attributes import FittedAttributes
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.fitted import Fitted
-from princomp.fitting import Request, fit_rows, fit_summary, truncated_to
-from princomp.planning import SOLVERS, Plan
+from princomp.fitting import fit_rows, fit_summary, truncated_to
+from princomp.model_file import Saved, write
+from princomp.parameters import Request, checked_components
+from princomp.sources.any import Rows, rows_of
+from princomp.sources.covariance import checked_covariance, checked_mean
 from princomp.sources.frames import from_frame, is_frame
-from princomp.sources.memory import as_rows, from_sparse, refuse_not_finite
+from princomp.sources.memory import refuse_not_finite
 from princomp.summaries import Columns, Moments, Triangle
 from princomp.summaries.blocks import Weights
 
 __all__ = ["PCA"]
 
-_SCALES = ("unit", "pareto", "range")
-_MISSING = ("error", "drop")
-_NORMALIZERS = ("auto", "QR", "LU", "none")
 
-
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Principal component analysis.
 
     A drop-in for :class:`sklearn.decomposition.PCA`: its parameters, attributes and
@@ -117,6 +111,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         Residuals, orthogonality, variances below resolution, inseparable pairs.
     summary_ : Moments, Triangle or Columns
         What was kept of the rows.
+    id_column_ : str or None
+        Of a model that the command line made: the column that named the rows.
 
     Examples
     --------
@@ -182,7 +178,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             At NaN or infinity, with the first place.
         ShapeError, ConstantColumnError, ParameterError
         """
-        request = self._request()
+        request = Request.of(self)
         data, columns, file = self._rows(X, reset=True)
         weights = _weights(sample_weight, data)
         try:
@@ -195,72 +191,19 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         """Fit, then transform the same rows: exactly ``fit(X).transform(X)``."""
         return self.fit(X, y, sample_weight)._scores(X)
 
-    def _request(self) -> Request:
-        """The parameters that shape a fit, checked."""
-        k = _checked_components(self.n_components)
-        scale = self.scale
-        if isinstance(scale, str) and scale not in _SCALES:
-            raise _not_among("scale", scale, ("None", *_SCALES, "an array of divisors"))
-        if self.svd_solver not in SOLVERS:
-            raise _not_among("svd_solver", self.svd_solver, tuple(SOLVERS))
-        if self.missing not in _MISSING:
-            raise _not_among("missing", self.missing, _MISSING)
-        if self.power_iteration_normalizer not in _NORMALIZERS:
-            raise _not_among(
-                "power_iteration_normalizer", self.power_iteration_normalizer, _NORMALIZERS
-            )
-        if not (isinstance(self.tol, Real) and self.tol >= 0):
-            raise _not_among("tol", self.tol, ("a number of at least 0",))
-        power = self.iterated_power
-        if power != "auto" and not (isinstance(power, Integral) and power >= 0):
-            raise _not_among("iterated_power", power, ("'auto'", "a whole number of at least 0"))
-        if not (isinstance(self.n_oversamples, Integral) and self.n_oversamples >= 1):
-            raise _not_among("n_oversamples", self.n_oversamples, ("a whole number of at least 1",))
-        return Request(
-            k,
-            scale,
-            bool(self.center),
-            self.svd_solver,
-            float(self.tol),
-            power,
-            self.n_oversamples,
-            self.power_iteration_normalizer,
-            self.random_state,
-            self.missing == "drop",
-        )
-
-    def _rows(self, X: Any, *, reset: bool) -> tuple[Any, tuple[str, ...] | None, str | None]:
-        """Rows to compute with, column names and file for messages."""
-        if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub":
-            data = as_rows(X)
-            self._check_columns(data.shape[1], reset)
-            return data, None, None
-        if sp.issparse(X):
-            data = from_sparse(X)
-            self._check_columns(data.shape[1], reset)
-            return data, None, None
+    def _rows(self, X: Any, *, reset: bool) -> Rows:
+        """Rows to compute with, after their columns were compared with those of the fit."""
         if is_frame(X):
+            # scikit-learn remembers, or compares, the names of a frame's columns.
             validate_data(self, X, reset=reset, skip_check_array=True)
-            table = from_frame(X)
-            self._check_columns(table.data.shape[1], False)
-            return as_rows(table.data), table.columns, None
-        if isinstance(X, str | os.PathLike):
-            return self._file_rows(X, reset)
-        checked = validate_data(
-            self, X, reset=reset, dtype="numeric", ensure_all_finite=False, accept_sparse=False
-        )
-        return as_rows(np.asarray(checked)), None, None
-
-    def _file_rows(self, path: Any, reset: bool) -> tuple[Any, tuple[str, ...] | None, str]:
-        from princomp.sources.files import read_table
-
-        known = getattr(self, "feature_names_in_", None)
-        wanted = None if reset or known is None else list(known)
-        table = read_table(path, columns=wanted)
-        self._check_columns(table.data.shape[1], reset)
-        if reset and table.columns is not None:
-            self.feature_names_in_ = np.asarray(table.columns, dtype=object)
-        return as_rows(table.data), table.columns, str(path)
+            return rows_of(X)
+        is_file = isinstance(X, str | os.PathLike)
+        known = None if reset or not is_file else self.__dict__.get("feature_names_in_")
+        data, columns, file = rows_of(X, columns=None if known is None else list(known))
+        self._check_columns(data.shape[1], reset)
+        if reset and columns is not None:
+            self.feature_names_in_ = np.asarray(columns, dtype=object)
+        return data, columns, file
 
     def _check_columns(self, p: int, reset: bool) -> None:
         if reset:
@@ -306,7 +249,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             When C is not a covariance.
         """
         model = cls(**parameters)
-        covariance = _checked_covariance(C)
+        covariance = checked_covariance(C)
         p = len(covariance)
         if n_samples is None and model.n_components == "mle":
             raise ParameterError(
@@ -319,12 +262,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
                 f"a covariance needs at least 2 rows, got n_samples={n_samples}",
                 place={"parameter": "n_samples"},
             )
-        centre = np.zeros(p) if mean is None else _checked_mean(mean, p)
+        centre = np.zeros(p) if mean is None else checked_mean(mean, p)
         # How many rows there were bounds neither the rank nor k here: C says it all.
         rows = float(n_samples) if n_samples is not None else float(p + 1)
         moments = Moments.of_covariance(covariance, centre, rows)
         if n_samples is not None and n_samples <= p:
-            moments = _replace_count(moments, n_samples)
+            moments = replace(moments, count=n_samples)
         return model._take(
             moments,
             n_samples=n_samples,
@@ -341,7 +284,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         return model._take(summary, n_samples=summary.count, feature_names=feature_names)
 
     def _take(self, summary: Any, *, feature_names: Any = None, **known: Any) -> Self:
-        self._fitted = fit_summary(summary, self._request(), **known)
+        self._fitted = fit_summary(summary, Request.of(self), **known)
         self.n_features_in_ = summary.p
         if feature_names is not None:
             if len(feature_names) != summary.p:
@@ -370,7 +313,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         """
         fitted = self._state
         if isinstance(fitted.summary, Columns):
-            k = _checked_components(n_components)
+            k = checked_components(n_components)
             if isinstance(k, int) and 0 < k <= fitted.k:
                 return self._copy_with(truncated_to(fitted, k), n_components=n_components)
         return self._again(n_components=n_components)
@@ -381,7 +324,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         names = getattr(self, "feature_names_in_", None)
         model._fitted = fit_summary(
             fitted.summary,
-            model._request(),
+            Request.of(model),
             facts=fitted.facts,
             n_samples=fitted.n_samples,
             extremes=fitted.extremes,
@@ -469,126 +412,32 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         """Inverse of the model covariance (p, p); its pseudo-inverse where it is singular."""
         return self._state.precision().astype(self._state.dtype, copy=False)
 
-    def save(self, path: Any, *, force: bool = False) -> None:
+    def save(self, path: Any, *, overwrite: bool = True) -> None:
         """Write the model to a file; see :func:`princomp.load`.
 
         Raises
         ------
         OutputExistsError
-            When the file exists and ``force`` is not given.
+            When the file exists and ``overwrite`` is false.
         """
-        from princomp.model_file import save
+        names = self.__dict__.get("feature_names_in_")
+        saved = Saved(
+            self._state,
+            self.get_params(deep=False),
+            None if names is None else tuple(str(name) for name in names),
+            self.__dict__.get("id_column_"),
+        )
+        write(path, saved, overwrite=overwrite)
 
-        save(self, path, force=force)
-
-    # ---- what was found ----------------------------------------------------------------
-
-    @property
-    def _state(self) -> Fitted:
-        fitted: Fitted | None = self.__dict__.get("_fitted")
-        if fitted is None:
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with rows "
-                "before using it."
-            )
-        return fitted
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_fitted" in self.__dict__
-
-    @property
-    def components_(self) -> FloatArray:
-        """Axes (k, p)."""
-        return self._state.components
-
-    @property
-    def explained_variance_(self) -> FloatArray:
-        """Variances (k,)."""
-        return self._state.variances
-
-    @property
-    def explained_variance_ratio_(self) -> FloatArray:
-        """Contribution rates (k,)."""
-        return self._state.rates
-
-    @property
-    def contribution_rate_(self) -> FloatArray:
-        """Variance of each component over the total variance (k,)."""
-        return self._state.rates
-
-    @property
-    def accumulated_rate_(self) -> FloatArray:
-        """Running sum of the contribution rates (k,)."""
-        return np.cumsum(self._state.rates)
-
-    @property
-    def singular_values_(self) -> FloatArray:
-        """√((n − 1) λ) (k,)."""
-        return self._state.singular_values
-
-    @property
-    def loadings_(self) -> FloatArray:
-        """Axes times √λ (p, k)."""
-        return self._state.loadings
-
-    @property
-    def mean_(self) -> FloatArray:
-        """Column means (p,)."""
-        return self._state.mean
-
-    @property
-    def var_(self) -> FloatArray:
-        """Column variances (p,), in squared units of the data."""
-        return self._state.column_variances
-
-    @property
-    def scale_(self) -> FloatArray | None:
-        """What the columns were divided by (p,)."""
-        return self._state.scale
-
-    @property
-    def total_variance_(self) -> float:
-        """Sum of all p variances of the analysed columns."""
-        return self._state.spectrum.total
-
-    @property
-    def noise_variance_(self) -> float:
-        """Mean variance of the components left out."""
-        return self._state.noise_variance
-
-    @property
-    def n_components_(self) -> int:
-        """Components kept."""
-        return self._state.k
-
-    @property
-    def n_samples_(self) -> int | None:
-        """Rows used."""
-        return self._state.n_samples
-
-    @property
-    def n_dropped_(self) -> int:
-        """Rows left out for missing values."""
-        return self._state.dropped
-
-    @property
-    def plan_(self) -> Plan:
-        """How the fit ran."""
-        return self._state.plan
-
-    @property
-    def certificate_(self) -> Certificate:
-        """What can be promised of it."""
-        return self._state.certificate
-
-    @property
-    def summary_(self) -> Moments | Triangle | Columns:
-        """What was kept of the rows."""
-        return self._state.summary
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._state.k
+    @classmethod
+    def _from_saved(cls, saved: Saved) -> Self:
+        model = cls(**saved.parameters)
+        model._fitted = saved.fitted
+        model.n_features_in_ = saved.fitted.p
+        if saved.columns is not None:
+            model.feature_names_in_ = np.asarray(saved.columns, dtype=object)
+        model.id_column_ = saved.id_column
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -601,80 +450,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
 def _weights(sample_weight: Any, data: Any) -> Weights:
     if sample_weight is None:
         return None
-    from sklearn.utils.validation import _check_sample_weight
 
     weights: Weights = _check_sample_weight(
         sample_weight, data, dtype=np.float64, ensure_non_negative=True
     )
     return weights
-
-
-def _checked_components(k: Any) -> int | float | str | None:
-    if k is None:
-        return None
-    if isinstance(k, str):
-        if k == "mle":
-            return k
-    elif isinstance(k, Integral) and not isinstance(k, bool):
-        if k >= 0:
-            return int(k)
-    elif isinstance(k, Real) and not isinstance(k, bool) and 0 < k < 1:
-        return float(k)
-    raise _not_among(
-        "n_components", k, ("a whole number ≥ 0", "a fraction in (0, 1)", "'mle'", "None")
-    )
-
-
-def _not_among(name: str, value: Any, lawful: tuple[str, ...]) -> ParameterError:
-    return ParameterError(
-        f"{name}={value!r} is not lawful",
-        place={"parameter": name},
-        hint=f"{name} is one of {', '.join(lawful)}",
-    )
-
-
-def _checked_covariance(C: Any) -> FloatArray:
-    matrix = np.array(C, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ShapeError(f"a covariance is square, got shape {matrix.shape}")
-    if not np.isfinite(matrix).all():
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
-        raise NotFiniteError(
-            f"the covariance holds {matrix[row, column]} at C[{row}, {column}]",
-            place={"row": row, "column": column},
-        )
-    largest = float(np.abs(matrix).max())
-    skew = np.abs(matrix - matrix.T)
-    if skew.max() > 1e-8 * largest:
-        row, column = (int(i) for i in np.unravel_index(int(skew.argmax()), skew.shape))
-        raise ShapeError(
-            f"a covariance is symmetric, but C[{row}, {column}] = {matrix[row, column]:g} and "
-            f"C[{column}, {row}] = {matrix[column, row]:g}",
-            place={"row": row, "column": column},
-        )
-    matrix = (matrix + matrix.T) / 2
-    lowest = float(np.linalg.eigvalsh(matrix)[0])
-    if lowest < -1e-8 * len(matrix) * largest:
-        raise ShapeError(
-            f"a covariance has no negative eigenvalue, but C has {lowest:g}",
-            hint="a correlation matrix put together pair by pair may need repair first",
-        )
-    return matrix
-
-
-def _checked_mean(mean: Any, p: int) -> FloatArray:
-    centre = np.asarray(mean, dtype=np.float64)
-    if centre.ndim == 0:
-        centre = np.full(p, float(centre))
-    if centre.shape != (p,) or not np.isfinite(centre).all():
-        raise ShapeError(
-            f"mean must be {p} finite numbers, got an array of shape {centre.shape}",
-            place={"parameter": "mean"},
-        )
-    return centre
-
-
-def _replace_count(moments: Moments, count: int) -> Moments:
-    from dataclasses import replace
-
-    return replace(moments, count=count)

@@ -2,5 +2,6 @@
 
 from princomp.choosing.fraction import for_fraction
 from princomp.choosing.minka import minka_mle
+from princomp.choosing.wanted import check_wanted, most_components, resolve
 
-__all__ = ["for_fraction", "minka_mle"]
+__all__ = ["check_wanted", "for_fraction", "minka_mle", "most_components", "resolve"]

@@ -39,7 +39,7 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
 
 
 def _orthogonal_units(axes: FloatArray, count: int) -> FloatArray:
-    """``count`` orthonormal rows, orthogonal to ``axes``, from the first unit vectors that serve."""
+    """``count`` orthonormal rows, orthogonal to ``axes``, made of the first unit vectors."""
     p = axes.shape[1]
     found = np.empty((len(axes) + count, p))
     found[: len(axes)] = axes

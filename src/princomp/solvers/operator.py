@@ -87,7 +87,7 @@ class CentredRows:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        return self.rows.shape  # type: ignore[no-any-return]
+        return self.rows.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -100,19 +100,19 @@ class CentredRows:
         if self.mean is None:
             return product
         product = product - self.mean @ right
-        if self.full is not None:
+        if self.full is not None and self.full_columns is not None:
             product += self.full_columns @ right[self.full]
         return product if self.roots is None else product * self.roots[:, None]
 
     def rmatmul(self, left: FloatArray) -> FloatArray:
         """Aᵀ @ left, for ``left`` of shape (n, m)."""
         if self.mean is None:
-            return self.rows.T @ left  # type: ignore[no-any-return]
+            return self.rows.T @ left
         if self.roots is not None:
             left = left * self.roots[:, None]
         product: FloatArray = self.rows.T @ left - np.outer(self.mean, left.sum(axis=0))
-        if self.full is not None:
-            product[self.full] += self.full_columns.T @ left  # type: ignore[union-attr]
+        if self.full is not None and self.full_columns is not None:
+            product[self.full] += self.full_columns.T @ left
         return product
 
 

@@ -55,6 +55,7 @@ class Choice:
     names: tuple[str, ...]
     requested: bool
     id_column: str | None
+    unused: tuple[str, ...] = ()
 
 
 def listed(names: Iterable[str], most: int = 12) -> str:
@@ -112,7 +113,8 @@ def choose(
     _refuse_unknown(available, [*(columns or ()), *exclude, *ids], origin)
     _refuse_two_roles(columns or (), exclude, id_column, origin)
     if columns is not None:
-        return Choice(tuple(columns), True, id_column)
+        unused = tuple(name for name in available if name not in {*columns, *exclude, *ids})
+        return Choice(tuple(columns), True, id_column, unused)
     left_out = {*exclude, *ids}
     remaining = tuple(name for name in available if name not in left_out)
     if not remaining:
@@ -139,7 +141,7 @@ def _refuse_unknown(available: Sequence[str], asked: Sequence[str], origin: Orig
             if len(unknown) == 1
             else f"no columns {listed(map(repr, unknown))}"
         ),
-        place=origin.place(column=unknown[0]),
+        place=origin.place(column=unknown[0], missing=unknown, available=list(available)),
         hint=f"{did_you_mean}There are: {listed(available, most=30)}.",
     )
 

@@ -160,7 +160,15 @@ def convert(
     if left_out:
         many = "column" if len(left_out) == 1 else "columns"
         notes = (f"left out {len(left_out)} text {many}: {listed(left_out)}",)
-    return Table(data[:, : len(kept)], tuple(kept), ids, choice.id_column, notes, origin.file)
+    return Table(
+        data[:, : len(kept)],
+        tuple(kept),
+        ids,
+        choice.id_column,
+        notes,
+        origin.file,
+        choice.unused,
+    )
 
 
 def _eager(frame: Any, origin: Origin) -> Frame:

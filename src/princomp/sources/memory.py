@@ -127,7 +127,7 @@ def refuse_not_finite(
     shown = "NaN" if np.isnan(value) else ("infinity" if value > 0 else "-infinity")
     hint = "clip or remove the infinite values"
     if missing and missing_may_drop:
-        hint = "missing='drop' leaves such rows out; or fill them before"
+        hint = "leave such rows out (missing='drop', --missing drop), or fill them before"
         if infinite:
             hint += ", and remove the infinite values"
     return NotFiniteError(

@@ -32,6 +32,8 @@ class Table:
         What a person should be told, such as which text columns were left out.
     file : str or None
         The file it was read from.
+    unused : tuple of str
+        Columns that are there but were not among those asked for.
     """
 
     data: Matrix
@@ -40,6 +42,7 @@ class Table:
     id_column: str | None = None
     notes: tuple[str, ...] = ()
     file: str | None = None
+    unused: tuple[str, ...] = ()
 
     def label(self, j: int) -> str:
         """Call column ``j`` by its name, or by its number counted from 0."""

@@ -27,6 +27,7 @@ __all__ = [
     "is_sparse",
     "merged_mean",
     "shift_of",
+    "stored_bytes",
 ]
 
 Weights = NDArray[np.float64] | None
@@ -53,6 +54,13 @@ def is_sparse(block: Any) -> bool:
     return not isinstance(block, np.ndarray) and sp.issparse(block)
 
 
+def stored_bytes(data: Any) -> int:
+    """Bytes that the rows occupy."""
+    if is_sparse(data):
+        return int(data.data.nbytes + data.indices.nbytes + data.indptr.nbytes)
+    return int(data.nbytes)
+
+
 def drop_weightless(block: Any, weights: Weights) -> tuple[Any, Weights]:
     """Leave out the rows of weight zero: they are as good as not there."""
     if weights is None or (weights > 0).all():
@@ -70,8 +78,7 @@ def shift_of(block: FloatArray, weights: Weights = None) -> FloatArray:
         nearby: FloatArray = first + share @ (block - first)
         return nearby
     sample = block[:: max(1, len(block) // _SAMPLE)]
-    nearby = first + np.add.reduce(sample - first, axis=0) / block.dtype.type(len(sample))
-    return nearby
+    return first + np.add.reduce(sample - first, axis=0) / block.dtype.type(len(sample))
 
 
 def check_finite(sums: FloatArray, block: Any) -> None:

@@ -121,7 +121,7 @@ def _of_sparse(block: Any, weights: Weights) -> Columns:
     share = np.repeat(each, np.diff(block.indptr))
     rows = float(each.sum())
     stored = np.bincount(at, share, minlength=p)
-    sums = np.bincount(at, share * values, minlength=p)
+    sums: FloatArray = np.bincount(at, share * values, minlength=p)
     check_finite(sums, block)
     # Constant columns must come out as exactly constant: shift by the first stored value.
     shift = np.zeros(p)
@@ -131,6 +131,6 @@ def _of_sparse(block: Any, weights: Weights) -> Columns:
     offset = np.bincount(at, share * (values - shift[at]), minlength=p) / rows
     mean, low = merged_mean(shift, np.zeros(p), offset, 1.0)
     away = (values - shift[at]) - offset[at]
-    scatter = np.bincount(at, share * away * away, minlength=p)
+    scatter: FloatArray = np.bincount(at, share * away * away, minlength=p)
     scatter += np.maximum(rows - stored, 0.0) * np.where(full, 0.0, mean) ** 2
     return Columns(rows, m, mean, low, scatter)

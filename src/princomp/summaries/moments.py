@@ -182,6 +182,7 @@ class Moments:
 
 
 def _of_dense(block: FloatArray, weights: Weights) -> Moments:
+    sums: FloatArray
     with np.errstate(all="ignore"):  # what overflows here is looked at below
         shift = shift_of(block, weights)
         shifted = block - shift

@@ -1,0 +1,128 @@
+"""The fitted attributes of the estimator: names with a trailing underscore, read from the record.
+
+Nothing is stored twice: each property asks the immutable :class:`~princomp.fitted.Fitted`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from princomp.arrays import FloatArray
+from princomp.certificate import Certificate
+from princomp.fitted import Fitted
+from princomp.planning import Plan
+from princomp.summaries import Columns, Moments, Triangle
+
+__all__ = ["FittedAttributes"]
+
+
+class FittedAttributes:
+    """Read-only attributes of a fitted model."""
+
+    @property
+    def _state(self) -> Fitted:
+        fitted: Fitted | None = self.__dict__.get("_fitted")
+        if fitted is None:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with rows "
+                "before using it."
+            )
+        return fitted
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_fitted" in self.__dict__
+
+    @property
+    def components_(self) -> FloatArray:
+        """Axes (k, p)."""
+        return self._state.components
+
+    @property
+    def explained_variance_(self) -> FloatArray:
+        """Variances (k,)."""
+        return self._state.variances
+
+    @property
+    def explained_variance_ratio_(self) -> FloatArray:
+        """Contribution rates (k,)."""
+        return self._state.rates
+
+    @property
+    def contribution_rate_(self) -> FloatArray:
+        """Variance of each component over the total variance (k,)."""
+        return self._state.rates
+
+    @property
+    def accumulated_rate_(self) -> FloatArray:
+        """Running sum of the contribution rates (k,)."""
+        return np.cumsum(self._state.rates)
+
+    @property
+    def singular_values_(self) -> FloatArray:
+        """√((n − 1) λ) (k,)."""
+        return self._state.singular_values
+
+    @property
+    def loadings_(self) -> FloatArray:
+        """Axes times √λ (p, k)."""
+        return self._state.loadings
+
+    @property
+    def mean_(self) -> FloatArray:
+        """Column means (p,)."""
+        return self._state.mean
+
+    @property
+    def var_(self) -> FloatArray:
+        """Column variances (p,), in squared units of the data."""
+        return self._state.column_variances
+
+    @property
+    def scale_(self) -> FloatArray | None:
+        """What the columns were divided by (p,)."""
+        return self._state.scale
+
+    @property
+    def total_variance_(self) -> float:
+        """Sum of all p variances of the analysed columns."""
+        return self._state.spectrum.total
+
+    @property
+    def noise_variance_(self) -> float:
+        """Mean variance of the components left out."""
+        return self._state.noise_variance
+
+    @property
+    def n_components_(self) -> int:
+        """Components kept."""
+        return self._state.k
+
+    @property
+    def n_samples_(self) -> int | None:
+        """Rows used."""
+        return self._state.n_samples
+
+    @property
+    def n_dropped_(self) -> int:
+        """Rows left out for missing values."""
+        return self._state.dropped
+
+    @property
+    def plan_(self) -> Plan:
+        """How the fit ran."""
+        return self._state.plan
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What can be promised of it."""
+        return self._state.certificate
+
+    @property
+    def summary_(self) -> Moments | Triangle | Columns:
+        """What was kept of the rows."""
+        return self._state.summary
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._state.k

@@ -1,0 +1,207 @@
+"""Functions for people who want an answer and no estimator: ``pca``, ``svd``, ``plan``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import FloatArray, fix_signs
+from princomp.arrays import svd as lapack_svd
+from princomp.choosing import for_fraction
+from princomp.engines.local import fold
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.estimator import PCA
+from princomp.model_file import read
+from princomp.parameters import Request
+from princomp.planning import SMALL, Plan, choose
+from princomp.solvers.lanczos import solve_rows
+from princomp.solvers.operator import CentredRows
+from princomp.sources.any import rows_of
+from princomp.sources.memory import refuse_not_finite
+from princomp.summaries import Columns
+from princomp.summaries.blocks import is_sparse
+
+__all__ = ["load", "pca", "plan", "svd"]
+
+_METHODS = {"ED": "covariance_eigh", "SVD": "full"}
+# A full decomposition of the shorter side pays when this share of it is wanted.
+_MOST_OF_ALL = 0.2
+
+
+def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) -> FloatArray:
+    """Scores of the standardised data on the fewest components that reach a threshold.
+
+    Parameters
+    ----------
+    X : array, sparse array, frame or path, of shape (n, p)
+    threshold : float, default=0.8
+        In (0, 1]: the accumulated contribution rate that must be *reached*. (``PCA``
+        keeps scikit-learn's meaning, where a fraction must be *exceeded*.)
+    method : {"ED", "SVD"}, default="ED"
+        Eigendecomposition of the correlation matrix, or singular value decomposition
+        of the standardised rows. Both accumulate variances and give the same scores;
+        "SVD" keeps digits that squaring loses when columns are nearly dependent.
+    ddof : {0, 1}, default=1
+        Columns are standardised by the deviation with divisor n − ddof.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Without unit; the sign rule of :class:`~princomp.PCA` applies.
+
+    Raises
+    ------
+    ParameterError
+        For an unlawful threshold, method or ddof.
+    ConstantColumnError
+        Naming the columns that cannot be standardised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import pca
+    >>> X = np.array([[2.5, 2.4], [0.5, 0.7], [2.2, 2.9], [1.9, 2.2], [3.1, 3.0]])
+    >>> print(pca(X, 0.9).round(3).ravel())
+    [ 0.383 -2.18   0.463 -0.12   1.454]
+    """
+    if not (isinstance(threshold, int | float) and 0 < threshold <= 1):
+        raise ParameterError(
+            f"threshold={threshold!r} is not lawful",
+            place={"parameter": "threshold"},
+            hint="give an accumulated contribution rate in (0, 1], such as 0.8",
+        )
+    if method not in _METHODS:
+        raise ParameterError(
+            f"method={method!r} is not known",
+            place={"parameter": "method"},
+            hint="choose 'ED' or 'SVD'",
+        )
+    if ddof not in (0, 1):
+        raise ParameterError(
+            f"ddof={ddof!r} is not lawful", place={"parameter": "ddof"}, hint="choose 0 or 1"
+        )
+    model = PCA(scale="unit", svd_solver=_METHODS[method]).fit(X)
+    k = for_fraction(model.contribution_rate_, float(threshold), reach=True)
+    scores: FloatArray = model.truncated(k or model.n_components_).transform(X)
+    if ddof == 0:
+        n = model.n_samples_
+        assert n is not None
+        scores = scores * np.sqrt(n / (n - 1))
+    return scores
+
+
+def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The ``k`` largest singular triplets of any table.
+
+    Parameters
+    ----------
+    X : array, sparse array, frame or path, of shape (n, p)
+        A sparse document-term matrix stays sparse, centred or not.
+    k : int
+        From 1 to min(n, p).
+    center : bool, default=False
+        Subtract the column means first.
+
+    Returns
+    -------
+    U : ndarray of shape (n, k)
+    s : ndarray of shape (k,)
+        Descending, in the units of X.
+    Vt : ndarray of shape (k, p)
+        The largest |entry| of each row is positive.
+
+    Raises
+    ------
+    ShapeError
+        When k is out of range.
+    NotFiniteError
+        With the first place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import svd
+    >>> U, s, Vt = svd(np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), k=1)
+    >>> print(s, Vt)
+    [4.] [[0. 1.]]
+    """
+    data, names, file = rows_of(X)
+    n, p = data.shape
+    if not (isinstance(k, int | np.integer) and 1 <= k <= min(n, p)):
+        raise ShapeError(
+            f"k={k!r} must be a whole number from 1 to min(n, p) = {min(n, p)}",
+            place={"parameter": "k"},
+            hint=f"X has {n} rows and {p} columns",
+        )
+    try:
+        columns, _ = fold(Columns, data)
+    except NotFiniteError as error:
+        raise refuse_not_finite(
+            data, error, columns=names, file=file, missing_may_drop=False
+        ) from None
+    if not center:
+        columns = columns.about_origin()
+    variances = columns.column_scatter / max(columns.rows - 1.0, 1.0)
+    rows = CentredRows.of(data, columns.mean, columns.mean_low, variances, None, None)
+    if n * p <= SMALL or (not is_sparse(data) and k > _MOST_OF_ALL * min(n, p)):
+        whole = rows.matmul(np.eye(p)) if is_sparse(data) else rows.rows
+        u, s, vt = lapack_svd(whole)
+    else:
+        spectrum, _ = solve_rows(rows, columns, int(k), tol=0.0, rng=np.random.default_rng(0))
+        axes = spectrum.axes.astype(rows.dtype)
+        u, s, turn = lapack_svd(rows.matmul(axes.T))
+        vt = turn @ axes
+    signs = fix_signs(vt[:k])
+    return u[:, :k] * signs, s[:k], vt[:k] * signs[:, None]
+
+
+def plan(X: Any, n_components: int | float | str | None = None, **parameters: Any) -> Plan:
+    """What a fit of ``X`` would do and cost, without doing it.
+
+    Parameters
+    ----------
+    X : array, sparse array, frame or path, of shape (n, p)
+    n_components : as for :class:`~princomp.PCA`
+    **parameters
+        Others of :class:`~princomp.PCA` that shape the plan, such as ``svd_solver``.
+
+    Returns
+    -------
+    Plan
+        Prints well; ``to_dict`` and ``to_json`` for programs. A fallback that only the
+        data can ask for is not in it; it is in the model's ``plan_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import plan
+    >>> print(plan(np.zeros((1000, 20)), n_components=3).solver)
+    eigh
+    """
+    request = Request.of(PCA(n_components, **parameters))
+    data, _, _ = rows_of(X)
+    facts = request.facts(data)
+    return Plan.of(facts, choose(facts))
+
+
+def load(path: Any) -> PCA:
+    """Read a model that :meth:`princomp.PCA.save` wrote, after checking all of it.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    PCA
+        Fitted; it transforms to the same bits as the model that was saved.
+
+    Raises
+    ------
+    InputNotFoundError
+        When there is no such file.
+    ModelFileError
+        When the file is cut short, changed, of a newer major version, or no model.
+    """
+    return PCA._from_saved(read(path))

@@ -1,0 +1,119 @@
+"""The parameters of the estimator, checked once before any work."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from princomp.arrays import FloatArray
+from princomp.errors import ParameterError
+from princomp.planning import SOLVERS, Facts
+from princomp.summaries.blocks import is_sparse
+
+__all__ = ["Request", "checked_components"]
+
+_SCALES = ("unit", "pareto", "range")
+_MISSING = ("error", "drop")
+_NORMALIZERS = ("auto", "QR", "LU", "none")
+
+
+class Request(NamedTuple):
+    """What a person asked for, as far as it shapes a fit."""
+
+    n_components: int | float | str | None = None
+    scale: str | FloatArray | None = None
+    center: bool = True
+    solver: str = "auto"
+    tol: float = 0.0
+    iterated_power: int | str = "auto"
+    n_oversamples: int = 10
+    power_iteration_normalizer: str = "auto"
+    random_state: Any = None
+    drop: bool = False
+
+    @classmethod
+    def of(cls, parameters: Any) -> Request:
+        """Check the attributes of an estimator.
+
+        Raises
+        ------
+        ParameterError
+            With the lawful values.
+        """
+        scale = parameters.scale
+        if isinstance(scale, str):
+            _among("scale", scale, _SCALES, "None", "an array of divisors")
+        _among("svd_solver", parameters.svd_solver, tuple(SOLVERS))
+        _among("missing", parameters.missing, _MISSING)
+        normalizer = parameters.power_iteration_normalizer
+        _among("power_iteration_normalizer", normalizer, _NORMALIZERS)
+        tol, power, extra = parameters.tol, parameters.iterated_power, parameters.n_oversamples
+        if not (_is(tol, Real) and tol >= 0):
+            raise _unlawful("tol", tol, "a number of at least 0")
+        if power != "auto" and not (_is(power, Integral) and power >= 0):
+            raise _unlawful("iterated_power", power, "'auto'", "a whole number of at least 0")
+        if not (_is(extra, Integral) and extra >= 1):
+            raise _unlawful("n_oversamples", extra, "a whole number of at least 1")
+        return cls(
+            checked_components(parameters.n_components),
+            scale,
+            bool(parameters.center),
+            parameters.svd_solver,
+            tol,
+            power,
+            extra,
+            normalizer,
+            parameters.random_state,
+            parameters.missing == "drop",
+        )
+
+    @property
+    def by_range(self) -> bool:
+        """Whether the smallest and largest values are needed."""
+        return isinstance(self.scale, str) and self.scale == "range"
+
+    def facts(self, data: Any) -> Facts:
+        """What a plan for these rows (n, p) is decided from."""
+        n, p = data.shape
+        dtype = "float32" if data.dtype == np.float32 else "float64"
+        stored = data.nnz if is_sparse(data) else None
+        return Facts(n, p, self.n_components, dtype, stored, self.solver, self.by_range)
+
+
+def checked_components(k: Any) -> int | float | str | None:
+    """A lawful ``n_components``.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if k is None or (isinstance(k, str) and k == "mle"):
+        return k
+    if _is(k, Integral) and k >= 0:
+        return int(k)
+    if _is(k, Real) and not _is(k, Integral) and 0 < k < 1:
+        return float(k)
+    lawful = ("a whole number of at least 0", "a fraction in (0, 1)", "'mle'", "None")
+    raise _unlawful("n_components", k, *lawful)
+
+
+def _is(value: Any, kind: Any) -> bool:
+    # The built-in types first: looking a number up in an abstract class takes longer.
+    return type(value) is int or (
+        isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    )
+
+
+def _among(name: str, value: Any, lawful: tuple[str, ...], *others: str) -> None:
+    if not isinstance(value, str) or value not in lawful:
+        raise _unlawful(name, value, *(repr(one) for one in lawful), *others)
+
+
+def _unlawful(name: str, value: Any, *lawful: str) -> ParameterError:
+    return ParameterError(
+        f"{name}={value!r} is not lawful",
+        place={"parameter": name},
+        hint=f"{name} is one of {', '.join(lawful)}",
+    )

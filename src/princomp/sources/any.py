@@ -1,0 +1,48 @@
+"""Whatever a person hands over, as rows to compute with."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+from princomp.sources.frames import from_frame, is_frame
+from princomp.sources.memory import as_rows, from_sparse
+from princomp.sources.table import Table
+
+__all__ = ["is_plain", "rows_of"]
+
+Rows = tuple[Any, tuple[str, ...] | None, str | None]
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X is a numeric array of two dimensions, which needs no look beyond its type."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub"
+
+
+def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
+    """Rows (n, p), column names and file of an array, sparse matrix, frame, path or list.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, frame or path
+    columns : list of str, optional
+        Columns to read from a file, in this order; all numeric ones by default.
+    """
+    if is_plain(X):
+        return as_rows(X), None, None
+    if sp.issparse(X):
+        return from_sparse(X), None, None
+    if isinstance(X, Table):
+        return as_rows(X.data), X.columns, X.file
+    if is_frame(X):
+        return rows_of(from_frame(X))
+    if isinstance(X, str | os.PathLike):
+        from princomp.sources.files import read_table
+
+        return rows_of(read_table(X, columns=columns))
+    checked = check_array(X, dtype="numeric", ensure_all_finite=False, estimator="PCA")
+    return as_rows(np.asarray(checked)), None, None

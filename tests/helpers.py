@@ -1,0 +1,76 @@
+"""What several test files measure with: tables of known spectrum, truth, angles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+EPS = float(np.finfo(np.float64).eps)
+EPS32 = float(np.finfo(np.float32).eps)
+
+
+def orthonormal(n, p, rng, *, against_ones=False):
+    """An n × p matrix with orthonormal columns, each of sum zero where asked."""
+    made = rng.standard_normal((n, p))
+    if against_ones:
+        made -= made.mean(axis=0)
+    q = np.linalg.qr(made)[0]
+    return q - q.mean(axis=0) if against_ones else q
+
+
+def with_singular_values(n, sigma, rng, *, p=None):
+    """Rows (n, p) of mean zero whose centred singular values are ``sigma``, and their axes."""
+    p = p or len(sigma)
+    axes = orthonormal(p, len(sigma), rng).T
+    left = orthonormal(n, len(sigma), rng, against_ones=True)
+    return (left * sigma) @ axes, axes
+
+
+def centred(X, weights=None):
+    """Rows minus their mean in extended precision, times the roots of their weights."""
+    wide = np.asarray(X, dtype=np.longdouble)
+    wide = wide - wide[0]
+    if weights is None:
+        wide = wide - wide.mean(axis=0)
+        return wide.astype(np.float64)
+    w = np.asarray(weights, dtype=np.longdouble)
+    wide = wide - (w @ wide) / w.sum()
+    return (wide * np.sqrt(w)[:, None]).astype(np.float64)
+
+
+def truth(X, *, weights=None, divisor=None, center=True):
+    """Variances and axes by the float64 SVD of the centred (scaled, weighted) rows."""
+    rows = np.asarray(X, dtype=np.float64)
+    n = len(rows) if weights is None else float(np.sum(weights))
+    if center:
+        rows = centred(rows, weights)
+    elif weights is not None:
+        rows = rows * np.sqrt(weights)[:, None]
+    if divisor is not None:
+        rows = rows / divisor
+    _, s, vt = np.linalg.svd(rows, full_matrices=False)
+    return s**2 / (n - 1), vt
+
+
+def sine(axes, others):
+    """Sine of the largest angle from the span of ``axes`` to that of ``others`` (both rows)."""
+    if not len(axes):
+        return 0.0
+    off = axes - (axes @ others.T) @ others
+    return float(np.linalg.norm(off, 2))
+
+
+def aligned(axes, others):
+    """``others`` with the signs that bring each row nearest to that of ``axes``."""
+    signs = np.where(np.einsum("ij,ij->i", axes, others) < 0, -1.0, 1.0)
+    return others * signs[:, None]
+
+
+def assert_orthonormal(axes, tol=None):
+    p = axes.shape[1]
+    tol = 30 * p * EPS if tol is None else tol
+    assert np.abs(axes @ axes.T - np.eye(len(axes))).max(initial=0.0) <= tol
+
+
+def assert_sign_rule(axes):
+    for row in axes:
+        assert row[np.abs(row).argmax()] > 0
