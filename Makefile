@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint types contracts bench-small clean
+.PHONY: help demo test unit lint types contracts bench-small picture clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ contracts: $(STAMP) ## the rooms and their order of imports
 
 bench-small: $(STAMP) ## small fits side by side with scikit-learn
 	$(BIN)/python benchmarks/small_fit.py
+
+picture: $(STAMP) ## redraw the picture in the README
+	$(BIN)/python docs/picture.py
 
 clean: ## remove what the chores made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis

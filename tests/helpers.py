@@ -74,3 +74,21 @@ def assert_orthonormal(axes, tol=None):
 def assert_sign_rule(axes):
     for row in axes:
         assert row[np.abs(row).argmax()] > 0
+
+
+def assert_alike(one, other, tol=1e-12):
+    """Assert that two models of the same rows are the same."""
+    assert one.n_components_ == other.n_components_
+    size = max(one.total_variance_, 1e-300)
+    for name in ("explained_variance_", "explained_variance_ratio_", "mean_", "var_"):
+        a, b = getattr(one, name), getattr(other, name)
+        scale = np.abs(a).max(initial=0.0) or 1.0
+        np.testing.assert_allclose(b, a, rtol=0, atol=tol * scale, err_msg=name)
+    np.testing.assert_allclose(other.total_variance_, size, rtol=tol)
+    axes = one.components_
+    np.testing.assert_allclose(other.components_, axes, rtol=0, atol=100 * tol)
+    np.testing.assert_allclose(other.noise_variance_, one.noise_variance_, atol=tol * size)
+    if one.scale_ is None:
+        assert other.scale_ is None
+    else:
+        np.testing.assert_allclose(other.scale_, one.scale_, rtol=tol)

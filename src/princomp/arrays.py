@@ -8,7 +8,7 @@ this file alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -23,9 +23,11 @@ __all__ = [
     "divided",
     "eigh",
     "eigh_top",
+    "eigvalsh",
     "fix_signs",
     "one_blas_thread",
     "qr_r",
+    "squares_over",
     "svd",
     "two_sum",
 ]
@@ -36,6 +38,13 @@ EPS = float(np.finfo(np.float64).eps)
 
 # Rows of an outer product that are added at a time: 2**15 doubles stay in the cache.
 _PANEL = 2**15
+# Up to this order NumPy's checks cost a third of the decomposition: LAPACK is called directly.
+_SMALL_EIGH = 64
+# Entries of an axis this close to its largest are its equals.
+_EQUAL = 1.0 - 1e-12
+# Factorisations up to this order run on one BLAS thread, so that their bits do not depend
+# on how many there are; beyond, a machine with many cores would wait too long.
+_REPRODUCIBLE = 2048
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -48,18 +57,25 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 def fix_signs(axes: FloatArray) -> FloatArray:
     """Signs (+1 or −1) that make the largest |entry| of each row positive.
 
-    The first of several equal entries decides, as in oneDAL and scikit-learn.
+    The first of several equal entries decides, as in oneDAL and scikit-learn. Entries that
+    differ by rounding count as equal, or the sign of (1, −1)/√2 would be anyone's guess.
     """
     if axes.size == 0:
         return np.ones(len(axes), dtype=axes.dtype)
-    largest = np.abs(axes).argmax(axis=1)
-    return np.where(axes[np.arange(len(axes)), largest] < 0, -1.0, 1.0).astype(axes.dtype)
+    sizes = np.abs(axes)
+    first = (sizes >= _EQUAL * np.maximum.reduce(sizes, axis=1, keepdims=True)).argmax(axis=1)
+    return np.copysign(1.0, axes[np.arange(len(axes)), first], dtype=axes.dtype)
 
 
 def eigh(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """All eigenvalues of a symmetric matrix, descending, and the eigenvectors as rows."""
+    if len(matrix) <= _SMALL_EIGH:
+        values, vectors, failed = scipy.linalg.lapack.dsyevd(matrix, lower=1)
+        if not failed:
+            return values[::-1], vectors.T[::-1]
     try:
-        values, vectors = np.linalg.eigh(matrix)
+        with _reproducible(len(matrix)):
+            values, vectors = np.linalg.eigh(matrix)
     except np.linalg.LinAlgError:
         # Divide and conquer gave up; the QR algorithm is slower and does not.
         values, vectors = scipy.linalg.eigh(matrix, driver="ev")
@@ -69,20 +85,35 @@ def eigh(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 def eigh_top(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     """The ``k`` largest eigenvalues, descending, and their eigenvectors as rows."""
     p = len(matrix)
-    values, vectors = scipy.linalg.eigh(
-        matrix, subset_by_index=(p - k, p - 1), driver="evr", check_finite=False
-    )
+    with _reproducible(p):
+        values, vectors = scipy.linalg.eigh(
+            matrix, subset_by_index=(p - k, p - 1), driver="evr", check_finite=False
+        )
     return values[::-1], vectors.T[::-1]
+
+
+def eigvalsh(matrix: FloatArray) -> FloatArray:
+    """All eigenvalues of a symmetric matrix, descending."""
+    with _reproducible(len(matrix)):
+        return np.linalg.eigvalsh(matrix)[::-1]
 
 
 def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Thin singular value decomposition ``U, s, Vt``."""
     try:
-        u, s, vt = np.linalg.svd(matrix, full_matrices=False)
+        with _reproducible(min(matrix.shape)):
+            u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     except np.linalg.LinAlgError:
         # gesdd may fail where gesvd converges (scikit-learn issue 7113).
         u, s, vt = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
     return u, s, vt
+
+
+def squares_over(values: FloatArray, divisor: float) -> FloatArray:
+    """``values² / divisor`` with one rounding each, where a square alone may overflow."""
+    exponent = int(np.frexp(np.abs(values).max(initial=0.0))[1])
+    reduced = np.ldexp(values, -exponent)
+    return np.ldexp(reduced * reduced / divisor, 2 * exponent)
 
 
 def qr_r(matrix: FloatArray) -> FloatArray:
@@ -100,6 +131,9 @@ def qr_r(matrix: FloatArray) -> FloatArray:
 def add_outer(matrix: FloatArray, factor: float, vector: FloatArray) -> None:
     """Add ``factor · vector vectorᵀ`` in place, without a temporary of the matrix's size."""
     size = len(vector)
+    if size * size <= _PANEL:
+        matrix += (factor * vector)[:, None] * vector
+        return
     panel = max(1, _PANEL // max(size, 1))
     scaled = factor * vector
     for start in range(0, size, panel):
@@ -118,6 +152,12 @@ def _blas_controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
+
+
+def _reproducible(order: int) -> AbstractContextManager[None]:
+    if _SMALL_EIGH < order <= _REPRODUCIBLE:
+        return one_blas_thread()
+    return nullcontext()
 
 
 @contextmanager

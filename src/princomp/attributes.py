@@ -5,7 +5,6 @@ Nothing is stored twice: each property asks the immutable :class:`~princomp.fitt
 
 from __future__ import annotations
 
-import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from princomp.arrays import FloatArray
@@ -56,7 +55,7 @@ class FittedAttributes:
     @property
     def accumulated_rate_(self) -> FloatArray:
         """Running sum of the contribution rates (k,)."""
-        return np.cumsum(self._state.rates)
+        return self._state.spectrum.accumulated[: self._state.k]
 
     @property
     def singular_values_(self) -> FloatArray:

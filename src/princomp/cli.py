@@ -9,6 +9,7 @@ signals.
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import os
 import signal
@@ -62,7 +63,13 @@ class _Components(click.ParamType[int | float | str]):
 
 
 def _names(_: Any, __: Any, value: str | None) -> list[str] | None:
-    return None if value is None else [name.strip() for name in value.split(",")]
+    if value is None:
+        return None
+    # As in a CSV file, so that a name with a comma in it can be quoted.
+    names = [name.strip() for name in next(csv.reader([value], skipinitialspace=True), [])]
+    if not all(names) or not names:
+        raise click.BadParameter(f"{value!r} holds an empty column name")
+    return names
 
 
 def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -244,6 +251,10 @@ def show(model: Path, as_json: bool, debug: bool) -> None:
         _print_json(document("show", parameters={**parameters, "scale": scale}, **of_model(pca)))
         return
     _print_summary(pca)
+    if (names := getattr(pca, "feature_names_in_", None)) is not None:
+        click.echo(f"columns: {', '.join(map(str, names))}")
+    if pca.id_column_ is not None:
+        click.echo(f"id column: {pca.id_column_}")
     click.echo(pca.plan_)
     click.echo(pca.certificate_)
 
@@ -377,9 +388,10 @@ def _write_results(model: PCA, table: Table, files: dict[str, Path], force: bool
 
 
 def _check_output(output: Path | None, force: bool) -> None:
-    from princomp.atomic import check_writable
+    from princomp.outputs import check_writable, table_format
 
     if output is not None:
+        table_format(output)
         check_writable([output], force=force)
 
 
@@ -394,29 +406,25 @@ def _hand_over(
     notes: list[str],
 ) -> None:
     """Write a table to a file or stdout, or put it into the document."""
-    from princomp.documents import document
+    from princomp.documents import document, of_rows
     from princomp.outputs import write_table
 
-    if output is not None or not as_json:
-        target = sys.stdout.buffer if output is None else output
-        write_table(
-            target,
-            columns=columns,
-            data=data,
-            ids=table.ids,
-            id_column=table.id_column,
-            force=force,
-        )
-    if not as_json:
-        _say(notes)
+    if as_json and output is None:
+        _print_json(of_rows(command, columns, data, table.ids, notes))
         return
-    contents: dict[str, Any] = {"rows": len(data), "columns": columns, "notes": notes}
-    if output is None:
-        contents["data"] = [[None if v != v else v for v in row] for row in data.tolist()]
-        contents["ids"] = None if table.ids is None else list(table.ids)
+    write_table(
+        sys.stdout.buffer if output is None else output,
+        columns=columns,
+        data=data,
+        ids=table.ids,
+        id_column=table.id_column,
+        force=force,
+    )
+    if as_json:
+        files = {"data": str(output)}
+        _print_json(document(command, rows=len(data), columns=columns, notes=notes, files=files))
     else:
-        contents["files"] = {"data": str(output)}
-    _print_json(document(command, **contents))
+        _say(notes)
 
 
 # ---- what is printed ------------------------------------------------------------------
@@ -475,9 +483,14 @@ def run(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort):
         return 130
     except BrokenPipeError:
-        # The reader has seen enough; nothing more may be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _unheard()
+    except SystemExit as stop:
+        if stop.code != 1:
+            raise
+        return _unheard()  # click itself makes exit code 1 of a closed pipe
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
     except click.UsageError as error:
         return _failed(error, given, _usage(error), 2)
     except Exception as error:
@@ -487,6 +500,12 @@ def run(arguments: list[str] | None = None) -> int:
         what = {"kind": type(error).__name__, "message": str(error) or type(error).__name__}
         hint = None if code != 70 else "this is a fault of princomp; --debug shows where"
         return _failed(error, given, {**what, "place": {}, "hint": hint}, code)
+
+
+def _unheard() -> int:
+    """The reader has seen enough; nothing more may be written, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _terminated(*_: Any) -> NoReturn:

@@ -11,7 +11,15 @@ from princomp._version import __version__
 from princomp.arrays import FloatArray
 from princomp.estimator import PCA
 
-__all__ = ["component_names", "document", "of_fit", "of_model", "rates_table", "scale_hint"]
+__all__ = [
+    "component_names",
+    "document",
+    "of_fit",
+    "of_model",
+    "of_rows",
+    "rates_table",
+    "scale_hint",
+]
 
 # Columns whose variances differ by more than this make an unscaled PCA a PCA of one column.
 _UNEQUAL = 1000.0
@@ -40,10 +48,8 @@ def rates_table(model: PCA) -> tuple[list[str], FloatArray]:
     Columns: eigenvalue, contribution rate, accumulated rate.
     """
     spectrum = model._state.spectrum
-    rates = spectrum.rates
-    return component_names(len(rates)), np.column_stack(
-        [spectrum.variances, rates, np.cumsum(rates)]
-    )
+    values = [spectrum.variances, spectrum.rates, spectrum.accumulated]
+    return component_names(len(spectrum.variances)), np.column_stack(values)
 
 
 def of_model(model: PCA) -> dict[str, Any]:
@@ -73,6 +79,25 @@ def of_fit(model: PCA, files: dict[str, Path], notes: list[str]) -> dict[str, An
     """The document of ``fit``."""
     paths = {name: str(path) for name, path in files.items()}
     return document("fit", **of_model(model), files=paths, notes=notes)
+
+
+def of_rows(
+    command: str, columns: list[str], data: FloatArray, ids: Any, notes: list[str]
+) -> dict[str, Any]:
+    """The document of ``transform`` and ``inverse`` with its rows (n, columns) in it.
+
+    JSON knows neither NaN nor dates: a number that is not finite is null, an id of
+    another kind is its text.
+    """
+    finite = np.isfinite(data)
+    rows = data.astype(object)
+    rows[~finite] = None
+    names = None
+    if ids is not None:
+        names = [cell if isinstance(cell, str | int | None) else str(cell) for cell in ids]
+    return document(
+        command, rows=len(data), columns=columns, notes=notes, data=rows.tolist(), ids=names
+    )
 
 
 def scale_hint(model: PCA) -> str | None:

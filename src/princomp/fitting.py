@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.arrays import FloatArray
+from princomp.arrays import EPS, FloatArray
 from princomp.choosing import check_wanted, most_components, resolve
 from princomp.engines.local import complete, fold
 from princomp.errors import NotAvailableError, ShapeError
@@ -27,24 +27,43 @@ __all__ = ["fit_rows", "fit_summary", "truncated_to"]
 # A covariance is given up for a more exact route when a wanted variance is within this
 # factor of what it can resolve: one digit.
 _RESOLVED = 16.0
+# Components that a truncated solver starts with when a fraction is wanted.
+_FIRST_GUESS = 16
 _SUMMARIES: dict[str, Any] = {"moments": Moments, "triangle": Triangle, "columns": Columns}
 
 
-class Solved(NamedTuple):
-    """A spectrum, the summary it stands on, and what it took."""
+class _Job(NamedTuple):
+    """Rows (none where only a summary is solved) and what is asked of them."""
+
+    data: Any
+    weights: Weights
+    request: Request
+    names: Names
+    extremes: Extremes | None
+
+    def fold(self, kind: Any, *, precise: bool = False) -> tuple[Any, int]:
+        """One pass over the rows, and how many were left out."""
+        drop = self.request.drop
+        return fold(kind, self.data, self.weights, drop=drop, precise=precise)
+
+
+class _Solved(NamedTuple):
+    """A spectrum, the summary it stands on, and how it came about."""
 
     spectrum: Spectrum
     k: int
     summary: Any
     scale: FloatArray | None
+    choice: Choice
     passes: int
+    fallbacks: tuple[str, ...] = ()
 
 
 def fit_rows(
     data: Any,
     weights: Weights,
     request: Request,
-    columns: tuple[str, ...] | None = None,
+    columns: Names = None,
 ) -> Fitted:
     """Fit rows in memory.
 
@@ -60,46 +79,41 @@ def fit_rows(
     ------
     NotFiniteError, ShapeError, ConstantColumnError, ParameterError
     """
-    n = data.shape[0]
+    n, nbytes = data.shape[0], stored_bytes(data)
     facts = request.facts(data)
     choice = choose(facts)
-    nbytes = stored_bytes(data)
     dropped = 0
     if request.drop and choice.summary == "columns":
         # The rows are multiplied directly, so the incomplete ones must go first.
         data, weights, dropped = complete(data, weights)
-    extremes = None
+    job = _Job(data, weights, request, columns, None)
     if request.by_range:
-        extremes, _ = fold(Extremes, data, weights, drop=request.drop)
-    summary, missing = fold(_SUMMARIES[choice.summary], data, weights, drop=request.drop)
+        job = job._replace(extremes=job.fold(Extremes)[0])
+    summary, missing = job.fold(_SUMMARIES[choice.summary])
     dropped += missing
     check_rows(summary, n, dropped)
-    names = columns
     passes = 1 + request.by_range
-    fallbacks: tuple[str, ...] = ()
-    if choice.summary != "columns":
-        solved = _solve_summary(summary, request, choice, extremes, names, passes)
-        if request.solver == "auto":
-            solved, choice, fallbacks = _refined(
-                solved, data, weights, request, choice, extremes, names
-            )
+    if choice.summary == "columns":
+        solved = _solve_rows(job, summary, choice, passes)
     else:
-        solved = _solve_rows(data, weights, summary, request, choice, extremes, names)
+        solved = _solve_summary(job, summary, choice, passes)
+        if request.solver == "auto":
+            solved = _refined(job, solved)
     return Fitted(
-        solved.summary,
-        solved.spectrum,
-        solved.k,
-        solved.scale,
-        request.center,
-        data.dtype,
-        n - dropped,
-        facts,
-        choice,
-        fallbacks,
-        solved.passes,
-        solved.passes * nbytes,
-        dropped,
-        extremes,
+        summary=solved.summary,
+        spectrum=solved.spectrum,
+        k=solved.k,
+        scale=solved.scale,
+        centred=request.center,
+        dtype=data.dtype,
+        n_samples=n - dropped,
+        facts=facts,
+        choice=solved.choice,
+        fallbacks=solved.fallbacks,
+        passes=solved.passes,
+        bytes_read=solved.passes * nbytes,
+        dropped=dropped,
+        extremes=job.extremes,
     )
 
 
@@ -110,7 +124,7 @@ def fit_summary(
     facts: Facts | None = None,
     n_samples: int | None = None,
     extremes: Extremes | None = None,
-    columns: tuple[str, ...] | None = None,
+    columns: Names = None,
     dtype: Any = np.float64,
     mean_known: bool = True,
 ) -> Fitted:
@@ -128,146 +142,118 @@ def fit_summary(
             hint="fit with svd_solver='covariance_eigh' or 'full', which keep one",
         )
     check_rows(summary, summary.count, 0)
-    kind = "moments" if isinstance(summary, Moments) else "triangle"
     if facts is None:
         facts = Facts(summary.count, summary.p, request.n_components)
+    kind = "moments" if isinstance(summary, Moments) else "triangle"
     choice = Choice(kind, "eigh" if kind == "moments" else "svd", "solved from a kept summary")
-    solved = _solve_summary(summary, request, choice, extremes, columns, 0)
+    solved = _solve_summary(_Job(None, None, request, columns, extremes), summary, choice, 0)
     return Fitted(
-        summary,
-        solved.spectrum,
-        solved.k,
-        solved.scale,
-        request.center,
-        np.dtype(dtype),
-        n_samples,
-        facts._replace(wanted=request.n_components),
-        choice,
-        (),
-        0,
-        0,
-        0,
-        extremes,
-        mean_known,
+        summary=summary,
+        spectrum=solved.spectrum,
+        k=solved.k,
+        scale=solved.scale,
+        centred=request.center,
+        dtype=np.dtype(dtype),
+        n_samples=n_samples,
+        facts=facts._replace(wanted=request.n_components),
+        choice=choice,
+        passes=0,
+        extremes=extremes,
+        mean_known=mean_known,
     )
 
 
 # ---- routes ---------------------------------------------------------------------------
 
 
-def _solve_summary(
-    summary: Any,
-    request: Request,
-    choice: Choice,
-    extremes: Extremes | None,
-    names: Names,
-    passes: int,
-) -> Solved:
-    """Solve Moments or a Triangle, both of which know every variance."""
-    scale = divisors(request.scale, summary, extremes, names)
+def _solve_summary(job: _Job, summary: Any, choice: Choice, passes: int) -> _Solved:
+    """Solve Moments or a Triangle."""
+    request = job.request
+    scale = divisors(request.scale, summary, job.extremes, job.names)
     ready = prepared(summary, scale, request.center)
-    most = most_components(summary)
     wanted = check_wanted(request.n_components, summary, request.solver)
     if isinstance(summary, Triangle):
         spectrum = dense.solve_triangle(ready)
-    elif choice.solver == "lanczos":
+    elif choice.solver == "lanczos" and isinstance(wanted, int):
         rng = np.random.default_rng(0)
-        assert isinstance(wanted, int)
         spectrum = lanczos.solve_moments(ready, wanted, tol=request.tol, rng=rng)
     else:
         spectrum = dense.solve_moments(ready, wanted if isinstance(wanted, int) else None)
-    k = resolve(wanted, spectrum, summary.rows, most)
-    assert k is not None
-    return Solved(completed(spectrum, k), k, summary, scale, passes)
+    k = resolve(wanted, spectrum, summary.rows, most_components(summary))
+    assert k is not None  # all variances are known
+    return _Solved(completed(spectrum, k), k, summary, scale, choice, passes)
 
 
-def _refined(
-    solved: Solved,
-    data: Any,
-    weights: Weights,
-    request: Request,
-    choice: Choice,
-    extremes: Extremes | None,
-    names: Names,
-) -> tuple[Solved, Choice, tuple[str, ...]]:
+def _refined(job: _Job, solved: _Solved) -> _Solved:
     """Take a more exact route while a wanted variance is below what this one resolves.
 
     float32 products are redone in float64, which resolves all that float32 data hold;
     float64 products give way to the triangle, which squares nothing.
     """
-    fallbacks: list[str] = []
-    while choice.summary == "moments" and _unresolved(solved):
-        summary = solved.summary
-        precise = summary.unit > np.finfo(np.float64).eps
-        kind: Any = Moments if precise else Triangle
-        told = "float32 products" if precise else "squaring"
-        route = "products in float64" if precise else "the triangle of a QR factorisation"
+    while solved.choice.summary == "moments" and _unresolved(solved):
+        coarse = solved.summary.unit > EPS
+        told = "float32 products" if coarse else "squaring"
+        route = "products in float64" if coarse else "the triangle of a QR factorisation"
         limit = solved.spectrum.resolution / solved.spectrum.largest
-        fallbacks.append(
+        why = (
             f"a wanted variance is below what {told} can resolve ({limit:.0e} of the first): "
             f"{route} instead"
         )
-        summary, _ = fold(kind, data, weights, drop=request.drop, precise=True)
-        if not precise:
-            choice = Choice("triangle", "svd", choice.reason)
-        solved = _solve_summary(summary, request, choice, extremes, names, solved.passes + 1)
-    return solved, choice, tuple(fallbacks)
+        summary, _ = job.fold(Moments if coarse else Triangle, precise=True)
+        choice = solved.choice
+        if not coarse:
+            choice = choice._replace(summary="triangle", solver="svd")
+        again = _solve_summary(job, summary, choice, solved.passes + 1)
+        solved = again._replace(fallbacks=(*solved.fallbacks, why))
+    return solved
 
 
-def _unresolved(solved: Solved) -> bool:
+def _unresolved(solved: _Solved) -> bool:
     spectrum = solved.spectrum
-    ready_limit = min(solved.k, len(spectrum.variances), solved.summary.rank_limit)
-    if not ready_limit or spectrum.largest == 0.0:
+    last = min(solved.k, solved.summary.rank_limit, len(spectrum.variances)) - 1
+    if last < 0 or spectrum.largest == 0.0:
         return False
-    return bool(spectrum.variances[ready_limit - 1] <= _RESOLVED * spectrum.resolution)
+    return bool(spectrum.variances[last] <= _RESOLVED * spectrum.resolution)
 
 
-def _solve_rows(
-    data: Any,
-    weights: Weights,
-    columns: Columns,
-    request: Request,
-    choice: Choice,
-    extremes: Extremes | None,
-    names: Names,
-) -> Solved:
+def _solve_rows(job: _Job, columns: Columns, choice: Choice, passes: int) -> _Solved:
     """Solve from products with the rows: row Gram, Lanczos or randomized."""
-    scale = divisors(request.scale, columns, extremes, names)
+    request = job.request
+    scale = divisors(request.scale, columns, job.extremes, job.names)
     ready = prepared(columns, scale, request.center)
     mean = columns.mean if request.center else np.zeros(columns.p)
     low = columns.mean_low if request.center else mean
     variances = columns.column_scatter / (columns.rows - 1.0)
-    rows = CentredRows.of(data, mean, low, variances, scale, weights)
+    rows = CentredRows.of(job.data, mean, low, variances, scale, job.weights)
     most = most_components(columns)
     wanted = check_wanted(request.n_components, columns, request.solver)
-    first_passes = 1 + (extremes is not None)
     if choice.solver == "row_gram":
         spectrum = row_gram.solve_rows(rows, ready, wanted if isinstance(wanted, int) else None)
         k = resolve(wanted, spectrum, columns.rows, most)
-        assert k is not None
-        return Solved(completed(spectrum, k), k, columns, scale, first_passes + 5)
+        assert k is not None  # all variances are known
+        return _Solved(completed(spectrum, k), k, columns, scale, choice, passes + 5)
     # A truncated solver knows the total but not the rest: it grows until the rule is met.
-    size = max(wanted, 1) if isinstance(wanted, int) else min(most, 16)
-    passes = first_passes
+    size = max(wanted, 1) if isinstance(wanted, int) else min(most, _FIRST_GUESS)
     while True:
         spectrum, used = _truncated(rows, ready, size, request, choice)
         passes += used
         k = resolve(wanted, spectrum, columns.rows, most, complete=size >= most)
         if k is not None:
-            return Solved(completed(spectrum, k), k, columns, scale, passes)
+            return _Solved(completed(spectrum, k), k, columns, scale, choice, passes)
         size = min(most, 2 * size)
 
 
 def _truncated(
     rows: CentredRows, columns: Columns, size: int, request: Request, choice: Choice
 ) -> tuple[Spectrum, int]:
+    size = min(size, *rows.shape)  # with weights, more may be wanted than there are rows
     if choice.solver == "lanczos":
         rng = np.random.default_rng(0)
-        return lanczos.solve_rows(rows, columns, min(size, *rows.shape), tol=request.tol, rng=rng)
+        return lanczos.solve_rows(rows, columns, size, tol=request.tol, rng=rng)
     return randomized.solve_rows(
         rows,
         columns,
-        min(size, *rows.shape),
+        size,
         n_oversamples=request.n_oversamples,
         iterated_power=request.iterated_power,
         power_iteration_normalizer=request.power_iteration_normalizer,

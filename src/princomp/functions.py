@@ -63,7 +63,7 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     >>> from princomp import pca
     >>> X = np.array([[2.5, 2.4], [0.5, 0.7], [2.2, 2.9], [1.9, 2.2], [3.1, 3.0]])
     >>> print(pca(X, 0.9).round(3).ravel())
-    [ 0.383 -2.18   0.463 -0.12   1.454]
+    [ 0.458 -2.303  0.622 -0.133  1.356]
     """
     if not (isinstance(threshold, int | float) and 0 < threshold <= 1):
         raise ParameterError(

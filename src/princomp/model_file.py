@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,64 @@ _ZEROS = b"0" * 64
 _LONGEST_HEADER = 64 * 2**20
 # Axes of a float64 solver are orthonormal to far less than this.
 _ORTHONORMAL = 1e-6
+# A scatter's two halves are summed alike, to the last bits.
+_SKEW = 1e-10
+_AGAIN = "copy or save the model again"
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _real(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < np.inf
+
+
+def _texts(value: Any) -> bool:
+    return type(value) is list and all(isinstance(word, str) for word in value)
+
+
+def _flag(value: Any) -> bool:
+    return type(value) is bool
+
+
+def _facts(value: Any) -> bool:
+    facts = Facts(*value)
+    return (
+        _whole(facts.rows)
+        and _whole(facts.columns)
+        and isinstance(facts.wanted, str | int | float | None)
+        and _texts([facts.dtype, facts.solver])
+        and (facts.stored is None or _whole(facts.stored))
+        and _flag(facts.by_range)
+    )
+
+
+# What each word of the document may be; words that are not here are ignored.
+_LAWFUL: dict[str, Callable[[Any], bool]] = {
+    "parameters": lambda value: type(value) is dict and "scale" in value,
+    "columns": lambda value: value is None or _texts(value),
+    "id_column": lambda value: value is None or isinstance(value, str),
+    "summary": lambda value: value in _KINDS,
+    "rows": lambda value: _real(value) and value > 1,
+    "count": lambda value: _whole(value) and value > 0,
+    "about_mean": _flag,
+    "unit": _real,
+    "total": _real,
+    "roundoff": _real,
+    "squared": _flag,
+    "k": _whole,
+    "centred": _flag,
+    "dtype": lambda value: value in ("float32", "float64"),
+    "n_samples": lambda value: value is None or _whole(value),
+    "facts": _facts,
+    "choice": lambda value: _texts(value) and len(value) == len(Choice._fields),
+    "fallbacks": _texts,
+    "passes": lambda value: value is None or _whole(value),
+    "bytes_read": _whole,
+    "dropped": _whole,
+    "mean_known": _flag,
+}
 
 
 class Saved(NamedTuple):
@@ -73,7 +132,7 @@ def write(path: Any, saved: Saved, *, overwrite: bool) -> None:
         "document": json.dumps(document, ensure_ascii=True, allow_nan=False),
         "sha256": _ZEROS.decode(),
     }
-    content = bytearray(safetensors.numpy.save(plain, metadata))
+    content = _ordered(safetensors.numpy.save(plain, metadata))
     start, stop = _checksum_span(content)
     content[start:stop] = hashlib.sha256(content).hexdigest().encode()
     with atomic_write(path, force=overwrite) as stream:
@@ -91,24 +150,13 @@ def read(path: Any) -> Saved:
         When the file is cut short, changed, of a newer major version, or no model.
     """
     name = os.fspath(path)
-    try:
-        content = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise InputNotFoundError(
-            f"no model file {name!r}",
-            place={"file": name},
-            hint="princomp fit … -m MODEL writes one",
-        ) from None
-    except OSError as error:
-        raise InputNotFoundError(
-            f"cannot read {name!r}: {error.strerror}", place={"file": name}
-        ) from None
+    content = _content(name)
     try:
         tensors, metadata = _opened(content)
         return _restored(tensors, metadata)
     except ModelFileError as error:
         raise ModelFileError(
-            f"{name}: {error.message}", place={"file": name}, hint=error.hint
+            f"{name}: {error.message}", place={"file": name}, hint=error.hint or _AGAIN
         ) from None
     except (
         PrincompError,
@@ -119,11 +167,36 @@ def read(path: Any) -> Saved:
         AttributeError,
         IndexError,
         OverflowError,
+        RecursionError,
     ) as error:
         raise ModelFileError(
             f"{name}: the contents are not those of a model ({error})",
             place={"file": name},
-            hint="save the model again",
+            hint=_AGAIN,
+        ) from None
+
+
+def _content(name: str) -> bytes:
+    """All bytes of a file that begins as a model does."""
+    path, place = Path(name), {"file": name}
+    hint = "princomp fit … -m MODEL writes one"
+    try:
+        if path.exists() and not path.is_file():
+            what = "is a folder" if path.is_dir() else "is not a regular file"
+            raise InputNotFoundError(f"{name}: {what}, so no model", place=place, hint=hint)
+        with path.open("rb") as stream:
+            start = stream.read(9)
+            # Whatever else it is, and however large, is not read to its end.
+            return start + (stream.read() if start[8:] == b"{" else b"")
+    except PrincompError:
+        raise
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputNotFoundError(f"no model file {name!r}", place=place, hint=hint) from None
+    except OSError as error:
+        raise InputNotFoundError(
+            f"cannot read {name!r}: {error.strerror}",
+            place=place,
+            hint="ask for permission to read it, or copy it to a folder of your own",
         ) from None
 
 
@@ -138,7 +211,7 @@ def _described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
     tensors = {
         "mean": summary.mean,
         "mean_low": summary.mean_low,
-        "summary": getattr(summary, _BODIES[kind]),
+        _BODIES[kind]: getattr(summary, _BODIES[kind]),
         "variances": spectrum.variances,
         "axes": spectrum.axes,
     }
@@ -155,7 +228,7 @@ def _described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
         parameters["random_state"] = None  # a generator's state is not part of a fit
     document = {
         "princomp": __version__,
-        "parameters": {name: _plain(value) for name, value in parameters.items()},
+        "parameters": {name: _plain(name, value) for name, value in parameters.items()},
         "columns": None if saved.columns is None else list(saved.columns),
         "id_column": saved.id_column,
         "summary": kind,
@@ -167,6 +240,7 @@ def _described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
         "squared": spectrum.squared,
         "k": fitted.k,
         "centred": fitted.centred,
+        "about_mean": summary.centred,
         "dtype": fitted.dtype.name,
         "n_samples": fitted.n_samples,
         "facts": list(fitted.facts),
@@ -180,18 +254,30 @@ def _described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
     return tensors, document
 
 
-def _plain(value: Any) -> Any:
+def _plain(name: str, value: Any) -> Any:
     if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, str | int | float | dict):
-        return value
-    raise ParameterError(f"a parameter of value {value!r} cannot be saved")
+        value = value.item()
+    if not isinstance(value, str | int | float | dict | None) or value in (np.inf, -np.inf):
+        raise ParameterError(
+            f"{name}={value!r} cannot be saved",
+            place={"parameter": name},
+            hint=f"set_params({name}=…) to a number or a word first",
+        )
+    return value
+
+
+def _ordered(content: bytes) -> bytearray:
+    """The same file with its header sorted: safetensors writes metadata in any order."""
+    stop = 8 + _header_length(content)
+    header = json.dumps(json.loads(content[8:stop]), sort_keys=True, separators=(",", ":"))
+    header += " " * (-len(header) % 8)  # arrays start on a multiple of eight
+    return bytearray(len(header).to_bytes(8, "little") + header.encode() + content[stop:])
 
 
 def _checksum_span(content: bytes | bytearray) -> tuple[int, int]:
     found = _CHECKSUM.search(content, 8, 8 + _header_length(content))
     if found is None:
-        raise ModelFileError("it carries no checksum", hint="is this a model of princomp?")
+        raise ModelFileError("it carries no checksum", hint="princomp fit … -m MODEL writes a model")
     return found.span(1)
 
 
@@ -203,7 +289,7 @@ def _header_length(content: bytes | bytearray) -> int:
     if len(content) < 10 or content[8:9] != b"{" or length > _LONGEST_HEADER:
         raise ModelFileError("it is not a model file", hint="princomp fit … -m MODEL writes one")
     if 8 + length > len(content):
-        raise ModelFileError("it is cut short", hint="copy or save the model again")
+        raise ModelFileError("it is cut short", hint=_AGAIN)
     return length
 
 
@@ -220,11 +306,11 @@ def _opened(content: bytes) -> tuple[dict[str, Any], dict[str, str]]:
         metadata = header.pop("__metadata__", {})
         ends = [entry["data_offsets"][1] for entry in header.values()]
         if max(ends, default=0) > len(content) - 8 - length:
-            raise ModelFileError("it is cut short", hint="copy or save the model again")
+            raise ModelFileError("it is cut short", hint=_AGAIN)
     if digest != content[start:stop].decode() or not isinstance(header, dict):
         raise ModelFileError(
             "its contents have changed since it was written (the checksum differs)",
-            hint="copy or save the model again",
+            hint=_AGAIN,
         )
     _check_version(metadata)
     if any(entry["dtype"] != "F64" for entry in header.values()):
@@ -244,78 +330,71 @@ def _check_version(metadata: dict[str, str]) -> None:
 
 
 def _restored(tensors: dict[str, Any], metadata: dict[str, str]) -> Saved:
+    """What the arrays and the document stand for, each of them checked before it is used."""
     document = json.loads(metadata["document"])
-    for name, array in tensors.items():
-        if not np.isfinite(array).all():
-            raise ModelFileError(f"array {name!r} holds values that are not finite")
-        array.flags.writeable = False
-    p = len(tensors["mean"])
-    _check_shapes(tensors, document, p)
-    variances = tensors["variances"]
-    if (variances < 0).any():
-        raise ModelFileError("a variance is negative")
+    for word, lawful in _LAWFUL.items():
+        if not lawful(document[word]):
+            raise ModelFileError(f"its {word!r} is {document[word]!r}")
+    _check_shapes(tensors, document)
+    _check_values(tensors)
+    columns, parameters = document["columns"], document["parameters"]
+    fitted = _fitted(tensors, document)
+    if isinstance(parameters["scale"], dict):
+        parameters["scale"] = fitted.scale
+    return Saved(
+        fitted, parameters, None if columns is None else tuple(columns), document["id_column"]
+    )
+
+
+def _fitted(tensors: dict[str, Any], document: dict[str, Any]) -> Fitted:
     spectrum = Spectrum(
-        variances,
+        tensors["variances"],
         tensors["axes"],
         float(document["total"]),
         float(document["roundoff"]),
-        bool(document["squared"]),
+        document["squared"],
         tensors.get("residuals"),
     )
     if spectrum.orthogonality > _ORTHONORMAL:
-        raise DataError("the axes are not orthonormal")
-    kind = document["summary"]
-    known: dict[str, Any] = {"unit": float(document["unit"])} if kind == "moments" else {}
+        raise ModelFileError("the axes are not orthonormal")
+    kind, rows = document["summary"], float(document["rows"])
+    known: dict[str, Any] = {"centred": document["about_mean"]}
+    if kind == "moments":
+        known["unit"] = float(document["unit"])
+    body = tensors[_BODIES[kind]]
     summary = _KINDS[kind](
-        float(document["rows"]),
-        int(document["count"]),
-        tensors["mean"],
-        tensors["mean_low"],
-        tensors["summary"],
-        **known,
+        rows, document["count"], tensors["mean"], tensors["mean_low"], body, **known
     )
-    extremes = None
-    if "low" in tensors:
-        extremes = Extremes(summary.rows, tensors["low"], tensors["high"])
-    fitted = Fitted(
+    extremes = Extremes(rows, tensors["low"], tensors["high"]) if "low" in tensors else None
+    return Fitted(
         summary,
         spectrum,
-        int(document["k"]),
+        document["k"],
         tensors.get("scale"),
-        bool(document["centred"]),
+        document["centred"],
         np.dtype(document["dtype"]),
         document["n_samples"],
         Facts(*document["facts"]),
         Choice(*document["choice"]),
         tuple(document["fallbacks"]),
         document["passes"],
-        int(document["bytes_read"]),
-        int(document["dropped"]),
+        document["bytes_read"],
+        document["dropped"],
         extremes,
-        bool(document["mean_known"]),
-    )
-    parameters = document["parameters"]
-    if isinstance(parameters["scale"], dict):
-        parameters["scale"] = fitted.scale
-    columns = document["columns"]
-    return Saved(
-        fitted,
-        parameters,
-        None if columns is None else tuple(columns),
-        document["id_column"],
+        document["mean_known"],
     )
 
 
-def _check_shapes(tensors: dict[str, Any], document: dict[str, Any], p: int) -> None:
-    """Exact names and shapes, before any of them is used."""
-    k, kind = document["k"], document["summary"]
-    body = tensors["summary"].shape
-    lawful = {"moments": (p, p), "columns": (p,), "triangle": (body[0], p)}
+def _check_shapes(tensors: dict[str, Any], document: dict[str, Any]) -> None:
+    """Exact names and shapes."""
+    p, k, kind = document["facts"][1], document["k"], document["summary"]
+    factor = tensors.get("factor", np.empty((0, p)))
+    bodies = {"moments": (p, p), "columns": (p,), "triangle": (min(len(factor), p), p)}
     shapes: dict[str, Any] = {
         "mean": (p,),
         "mean_low": (p,),
-        "summary": lawful[kind],
-        "variances": (len(tensors["variances"]),),
+        _BODIES[kind]: bodies[kind],
+        "variances": (tensors["variances"].size,),
         "axes": (k, p),
     }
     optional = {"residuals": (k,), "scale": (p,), "low": (p,), "high": (p,)}
@@ -328,3 +407,22 @@ def _check_shapes(tensors: dict[str, Any], document: dict[str, Any], p: int) -> 
     columns = document["columns"]
     if len(tensors["variances"]) < k or (columns is not None and len(columns) != p):
         raise ModelFileError("its document and its arrays differ in size")
+
+
+def _check_values(tensors: dict[str, Any]) -> None:
+    """Finite numbers, none of them negative where that has no meaning."""
+    for name, array in tensors.items():
+        if not np.isfinite(array).all():
+            raise ModelFileError(f"array {name!r} holds values that are not finite")
+        array.flags.writeable = False
+    for name in ("variances", "residuals", "column_scatter", "scale"):
+        if (tensors.get(name, np.empty(0)) < 0).any():
+            raise ModelFileError(f"array {name!r} holds negative values")
+    if not np.all(tensors.get("scale", 1.0)):
+        raise ModelFileError("array 'scale' holds a zero")
+    scatter = tensors.get("scatter", np.empty((0, 0)))
+    skew = _SKEW * np.abs(scatter).max(initial=0.0)
+    if (scatter.diagonal() < 0).any() or not np.allclose(scatter, scatter.T, rtol=0, atol=skew):
+        raise ModelFileError("array 'scatter' is not that of any rows")
+    if "low" in tensors and not (tensors["low"] <= tensors["high"]).all():
+        raise ModelFileError("a column's smallest value is above its largest")

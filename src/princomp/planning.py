@@ -16,19 +16,21 @@ from princomp.summaries import block_rows
 
 __all__ = ["SOLVERS", "Choice", "Facts", "Plan", "choose", "is_truncated"]
 
-# SMALL: up to this many numbers a wide table's SVD costs less than what its summary
-# would lose: 200 × 1,000 takes 20 ms.
+# SMALL: up to this many numbers a wide table takes the SVD of its rows: 19 ms at
+# 200 × 1,000, where row products take 4.5, but it squares nothing and keeps a summary.
 SMALL = 2**18
-# LANCZOS_COLUMNS, LANCZOS_SHARE: from 1,000 columns, with k under 1/20 of them, block
-# Lanczos on a scatter in memory passes eigh (0.3 of its time at 2,000 and k = 20).
-LANCZOS_COLUMNS, LANCZOS_SHARE = 1000, 0.05
+# LANCZOS_COLUMNS, LANCZOS_SHARE: on a scatter in memory, block Lanczos passes eigh at
+# p = 2,000 and k = 10 (0.27 of its time on a decaying spectrum, 1.9 on a flat one), and
+# loses at k = p/20 (2.4). It tells k variances where eigh tells all p.
+LANCZOS_COLUMNS, LANCZOS_SHARE = 2_000, 0.01
 # SCATTER_COLUMNS: a 10,000² scatter is 800 MB; past it rows are multiplied instead.
 SCATTER_COLUMNS = 10_000
-# SPARSE_SCATTER: sparse rows keep the scatter route up to this many columns.
+# SPARSE_SCATTER: at 20,000 rows, 1% stored, k = 10, the scatter takes 0.28, 0.61 and
+# 0.93 of the time of Lanczos for 300, 1,000 and 2,000 columns.
 SPARSE_SCATTER = 2_000
 # GRAM_ROWS: the n × n products of 10,000 rows are 800 MB.
 GRAM_ROWS = 10_000
-# GRAM_SHARE: sparse wide rows with n up to this have cheap products of the rows.
+# SPARSE_GRAM_ROWS: sparse rows up to this many have cheap products with each other.
 SPARSE_GRAM_ROWS = 2_000
 
 # svd_solver: what it asks for. "auto" decides; the first five are scikit-learn's names.
@@ -214,7 +216,7 @@ def _memory(facts: Facts, choice: Choice) -> int:
         return 2 * block + (4 * min(n, p) * p + min(n, p) ** 2) * 8
     if choice.solver == "row_gram":
         return copy + 4 * n * n * 8 + 3 * k * p * 8
-    return copy + 6 * (k + 96) * (n + p) * 8
+    return copy + 2 * (6 * k + 136) * min(n, p) * 8 + 3 * k * (n + p) * 8
 
 
 def _bytes(count: float) -> str:

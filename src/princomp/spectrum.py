@@ -14,6 +14,7 @@ __all__ = ["Spectrum"]
 
 # Axes further than this from orthonormal are no axes: a solver failed or a file was changed.
 _ORTHONORMAL = 1e-5
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +58,17 @@ class Spectrum:
         put = object.__setattr__  # the record is frozen for everyone but its constructor
         values = np.array(self.variances, dtype=np.float64)
         if values.size:
-            clipped = int((values < 0).sum())
-            if clipped:
-                values[values < 0] = 0.0
-                put(self, "clipped", clipped)
-            if (values[1:] > values[:-1]).any():
+            if np.minimum.reduce(values) < 0:
+                put(self, "clipped", int((values < 0).sum()))
+                np.maximum(values, 0.0, out=values)
+            if not (values[1:] <= values[:-1]).all():
                 raise DataError("the variances do not descend")
-            if not values[0] <= np.finfo(np.float64).max:
+            if not values[0] <= _LARGEST:
                 raise NotFiniteError(
                     "the variances overflow float64",
                     hint="divide the columns by a power of ten, or use scale='unit'",
                 )
-        axes = np.ascontiguousarray(self.axes * fix_signs(self.axes)[:, None])
+        axes = np.multiply(self.axes, fix_signs(self.axes)[:, None], order="C")
         axes += 0.0  # a zero stays +0 whatever the sign
         loss = _orthogonality(axes)
         if not loss <= _ORTHONORMAL:
@@ -101,6 +101,11 @@ class Spectrum:
             return self.variances / self.total
         return np.zeros_like(self.variances)
 
+    @property
+    def accumulated(self) -> FloatArray:
+        """Running sum of the rates (q,), not above one."""
+        return np.minimum(np.cumsum(self.rates), 1.0)
+
     def first(self, k: int) -> Spectrum:
         """The same variances with only the first ``k`` axes."""
         residuals = None if self.residuals is None else self.residuals[:k]
@@ -114,6 +119,5 @@ def _orthogonality(axes: FloatArray) -> float:
     if not len(axes):
         return 0.0
     gram = axes @ axes.T
-    gram.flat[:: len(axes) + 1] -= 1.0
-    # The larger of both ends: a matrix of magnitudes would be one temporary more.
-    return float(max(gram.max(), -gram.min()))
+    gram.ravel()[:: len(axes) + 1] -= 1.0
+    return float(np.abs(gram, out=gram).max())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from helpers import EPS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from laws import check_laws, near, same_bits, scatter_of
 
+from helpers import EPS
+from laws import check_laws, near, same_bits, scatter_of
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.summaries import Columns, Extremes, Moments, Triangle
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, eigh, eigh_top, svd
+from princomp.arrays import EPS, FloatArray, eigh, eigh_top, eigvalsh, squares_over, svd
 from princomp.spectrum import Spectrum
 from princomp.summaries import Moments, Triangle
 
@@ -27,7 +27,7 @@ def solve_moments(moments: Moments, k: int | None = None) -> Spectrum:
     p = moments.p
     divisor = moments.rows - 1.0
     if k is not None and p >= _SUBSET_COLUMNS and 0 < k <= _SUBSET * p:
-        values = np.linalg.eigvalsh(moments.scatter)[::-1]
+        values = eigvalsh(moments.scatter)
         axes = eigh_top(moments.scatter, k)[1]
     else:
         values, axes = eigh(moments.scatter)
@@ -46,8 +46,7 @@ def solve_triangle(triangle: Triangle, k: int | None = None) -> Spectrum:
     p = triangle.p
     divisor = triangle.rows - 1.0
     _, s, axes = svd(triangle.factor)
-    # Through the root of the divisor: s² alone may overflow where the variance does not.
-    values = (s / np.sqrt(divisor)) ** 2
+    values = squares_over(s, divisor)
     total = float(np.sum(triangle.column_scatter / divisor))
     variances = _within_rank(values, triangle.rank_limit)
     return Spectrum(variances, axes[:k], total, roundoff(p, EPS), squared=False)

@@ -22,9 +22,12 @@ from princomp.summaries import Columns, Moments
 
 __all__ = ["Pairs", "lanczos", "solve_moments", "solve_rows"]
 
-_BLOCK = 16
-# A residual that has not halved in so many products has met the rounding of the operator.
-_PATIENCE = 40
+# Measured on a flat sparse 30,000 × 6,000 and two scatters of 2,000: blocks of 4 and room for
+# 128 vectors take half the time of blocks of 16, and a quarter less than blocks of 2 or 8.
+_BLOCK, _ROOM = 4, 128
+# A residual that has not halved over so many fillings of the search space has met the
+# rounding of the operator.
+_PATIENCE = 20
 # … and is taken for what it is if it is this small; the certificate shows it.
 _STALLED = 1e-4
 
@@ -77,11 +80,11 @@ def lanczos(
         When the residual stays too large.
     """
     width = min(size, max(2, min(k, _BLOCK)))
-    room = min(size, max(3 * k, k + 6 * width) + width)
+    room = min(size, max(6 * k, _ROOM) + width)
     basis = np.zeros((size, room), order="F")
     projected = np.zeros((room, room))
     block = np.linalg.qr(rng.standard_normal((size, width)))[0]
-    filled, products, progress = 0, 0, _Progress()
+    filled, products, progress = 0, 0, _Progress(_PATIENCE * max(1, room // width))
     while True:
         stop = filled + block.shape[1]
         basis[:, filled:stop] = block
@@ -115,8 +118,8 @@ def lanczos(
 class _Progress:
     """Notices a residual that no longer falls."""
 
-    def __init__(self) -> None:
-        self.best, self.since = np.inf, 0
+    def __init__(self, patience: int) -> None:
+        self.best, self.since, self.patience = np.inf, 0, patience
 
     def stalled(self, residual: float) -> bool:
         """Whether there is no use in going on.
@@ -130,7 +133,7 @@ class _Progress:
             self.best, self.since = residual, 0
             return False
         self.since += 1
-        if self.since < _PATIENCE:
+        if self.since < self.patience:
             return False
         if residual > _STALLED:
             raise DataError(

@@ -20,10 +20,10 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
     function of their span alone: a table with repeated rows and the same table with
     weights get the same axes.
     """
+    if spectrum.k == k and (not k or spectrum.variances[k - 1] > spectrum.resolution):
+        return spectrum
     known = min(k, spectrum.k)
     sound = int(np.sum(spectrum.variances[:known] > spectrum.resolution))
-    if sound == k == spectrum.k:
-        return spectrum
     if sound >= k:
         return spectrum.first(k)
     axes = np.vstack([spectrum.axes[:sound], _orthogonal_units(spectrum.axes[:sound], k - sound)])

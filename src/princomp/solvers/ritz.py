@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.arrays import FloatArray, svd
+from princomp.arrays import FloatArray, squares_over, svd
 from princomp.solvers.dense import roundoff
 from princomp.solvers.operator import CentredRows
 from princomp.spectrum import Spectrum
@@ -25,7 +25,7 @@ def project(rows: CentredRows, columns: Columns, vectors: FloatArray, k: int) ->
     scores = rows.matmul(basis.astype(rows.dtype)).astype(np.float64)
     _, s, turn = svd(scores)
     axes = (basis @ turn[:k].T).T
-    values = (s[:k] / np.sqrt(divisor)) ** 2
+    values = squares_over(s[:k], divisor)
     values[columns.rank_limit :] = 0.0
     total = float(columns.column_scatter.sum()) / divisor
     residuals = residuals_of(rows, axes, values * divisor)

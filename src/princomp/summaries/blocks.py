@@ -10,6 +10,7 @@ block built to mislead loses no more than that factor.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.arrays import FloatArray
-from princomp.errors import NotFiniteError
+from princomp.errors import NotFiniteError, ShapeError
 
 __all__ = [
     "Weights",
     "block_rows",
     "check_finite",
+    "check_mergeable",
     "drop_weightless",
     "is_sparse",
     "merged_mean",
@@ -89,7 +91,7 @@ def check_finite(sums: FloatArray, block: Any) -> None:
     NotFiniteError
         With the first place *inside the block*; who knows the table adds the rest.
     """
-    if np.isfinite(np.add.reduce(sums)):
+    if math.isfinite(np.add.reduce(sums)):
         return
     values = block.data if is_sparse(block) else block
     if np.isfinite(values).all():
@@ -105,6 +107,25 @@ def check_finite(sums: FloatArray, block: Any) -> None:
     else:
         row, column = np.argwhere(~np.isfinite(values))[0]
     raise NotFiniteError("a value is not finite", place={"row": int(row), "column": int(column)})
+
+
+def check_mergeable(one: Any, other: Any) -> None:
+    """Refuse summaries of other columns, or about another centre.
+
+    Raises
+    ------
+    ShapeError
+    """
+    if one.p != other.p:
+        raise ShapeError(
+            f"a summary of {one.p} columns cannot be merged with one of {other.p} columns",
+            hint="summarise the same columns in the same order",
+        )
+    if one.centred != other.centred:
+        raise ShapeError(
+            "a summary about the origin cannot be merged with one about the mean",
+            hint="merge first, then take about_origin()",
+        )
 
 
 def merged_mean(

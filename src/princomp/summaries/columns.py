@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray
+from princomp.arrays import EPS, FloatArray, two_sum
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
+    check_mergeable,
     drop_weightless,
     is_sparse,
     merged_mean,
@@ -74,6 +75,7 @@ class Columns:
 
     def merge(self, other: Columns) -> Columns:
         """Columns of the rows of both."""
+        check_mergeable(self, other)
         if not other.rows:
             return self
         if not self.rows:
@@ -83,7 +85,7 @@ class Columns:
         between = self.rows * (other.rows / rows) * delta * delta
         scatter = self.column_scatter + other.column_scatter + between
         mean, low = merged_mean(self.mean, self.mean_low, delta, other.rows / rows)
-        return Columns(rows, self.count + other.count, mean, low, scatter)
+        return Columns(rows, self.count + other.count, mean, low, scatter, self.centred)
 
     def scaled(self, divisor: FloatArray) -> Columns:
         """Columns of the rows divided by ``divisor`` (p,)."""
@@ -109,7 +111,7 @@ def _of_dense(block: FloatArray, weights: Weights) -> Columns:
         squares = np.einsum("i,ij,ij->j", weights, shifted, shifted)
     check_finite(sums, block)
     offset = sums / rows
-    mean, low = merged_mean(shift, np.zeros_like(shift), offset, 1.0)
+    mean, low = two_sum(shift, offset)
     return Columns(rows, len(block), mean, low, np.maximum(squares - rows * offset**2, 0.0))
 
 
@@ -120,17 +122,21 @@ def _of_sparse(block: Any, weights: Weights) -> Columns:
     each = np.ones(m) if weights is None else weights
     share = np.repeat(each, np.diff(block.indptr))
     rows = float(each.sum())
-    stored = np.bincount(at, share, minlength=p)
-    sums: FloatArray = np.bincount(at, share * values, minlength=p)
+
+    def summed(numbers: FloatArray) -> FloatArray:
+        # Without entries bincount counts in integers.
+        return np.bincount(at, numbers, minlength=p).astype(np.float64, copy=False)
+
+    stored, sums = summed(share), summed(share * values)
     check_finite(sums, block)
     # Constant columns must come out as exactly constant: shift by the first stored value.
     shift = np.zeros(p)
     full = np.bincount(at, minlength=p) == m
     shift[at[::-1]] = values[::-1]
     shift[~full] = 0.0
-    offset = np.bincount(at, share * (values - shift[at]), minlength=p) / rows
-    mean, low = merged_mean(shift, np.zeros(p), offset, 1.0)
+    offset = summed(share * (values - shift[at])) / rows
+    mean, low = two_sum(shift, offset)
     away = (values - shift[at]) - offset[at]
-    scatter: FloatArray = np.bincount(at, share * away * away, minlength=p)
+    scatter = summed(share * away * away)
     scatter += np.maximum(rows - stored, 0.0) * np.where(full, 0.0, mean) ** 2
     return Columns(rows, m, mean, low, scatter)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from princomp.arrays import FloatArray
-from princomp.summaries.blocks import Weights, drop_weightless, is_sparse
+from princomp.summaries.blocks import Weights, check_mergeable, drop_weightless, is_sparse
 
 __all__ = ["Extremes"]
 
@@ -29,6 +29,8 @@ class Extremes:
     low: FloatArray
     high: FloatArray
 
+    centred = True
+
     @classmethod
     def empty(cls, p: int) -> Extremes:
         """Extremes of no rows."""
@@ -47,12 +49,18 @@ class Extremes:
         return cls(rows, low.astype(np.float64), high.astype(np.float64))
 
     @property
+    def p(self) -> int:
+        """Number of columns."""
+        return len(self.low)
+
+    @property
     def spread(self) -> FloatArray:
         """Largest minus smallest value (p,)."""
         return self.high - self.low
 
     def merge(self, other: Extremes) -> Extremes:
         """Extremes of the rows of both."""
+        check_mergeable(self, other)
         return Extremes(
             self.rows + other.rows,
             np.minimum(self.low, other.low),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.arrays import EPS, FloatArray, add_outer, divided
+from princomp.arrays import EPS, FloatArray, add_outer, divided, two_sum
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
+    check_mergeable,
     drop_weightless,
     is_sparse,
     merged_mean,
@@ -121,6 +123,7 @@ class Moments:
 
     def merge(self, other: Moments) -> Moments:
         """Moments of the rows of both."""
+        check_mergeable(self, other)
         if not other.rows:
             return self
         if not self.rows:
@@ -131,7 +134,7 @@ class Moments:
         add_outer(scatter, self.rows * (other.rows / rows), delta)
         mean, low = merged_mean(self.mean, self.mean_low, delta, other.rows / rows)
         unit = max(self.unit, other.unit)
-        return Moments(rows, self.count + other.count, mean, low, scatter, unit)
+        return Moments(rows, self.count + other.count, mean, low, scatter, unit, self.centred)
 
     def remove(self, other: Moments) -> Moments:
         """Moments of the rows of this one without those of ``other``.
@@ -141,6 +144,7 @@ class Moments:
         ShapeError
             When more is removed than was there.
         """
+        check_mergeable(self, other)
         rows = self.rows - other.rows
         if rows < -self.rows * EPS or (other.rows and not self.rows):
             raise ShapeError(
@@ -165,7 +169,11 @@ class Moments:
                 hint="remove only rows that were added before",
             )
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
-        return Moments(rows, self.count, mean, low, scatter, max(self.unit, other.unit))
+        # Where every weight is 1 the rows left are counted; else a row may be left in part.
+        plain = self.rows == self.count and other.rows == other.count
+        count = self.count - other.count if plain else self.count
+        unit = max(self.unit, other.unit)
+        return Moments(rows, count, mean, low, scatter, unit, self.centred)
 
     def scaled(self, divisor: FloatArray) -> Moments:
         """Moments of the rows divided by ``divisor`` (p,), column by column."""
@@ -200,7 +208,7 @@ def _of_dense(block: FloatArray, weights: Weights) -> Moments:
             if _left_range(scatter, shifted):
                 return _of_dense(block.astype(np.float64), weights)
             scatter = scatter.astype(np.float64)
-    return _assembled(rows, len(block), shift.astype(np.float64), sums, scatter, unit)
+    return _assembled(rows, len(block), shift.astype(np.float64, copy=False), sums, scatter, unit)
 
 
 def _assembled(
@@ -209,8 +217,8 @@ def _assembled(
     """Move raw sums of shifted rows to their mean; ``scatter`` is overwritten."""
     offset = sums / rows
     add_outer(scatter, -rows, offset)
-    mean, low = merged_mean(shift, np.zeros_like(shift), offset, 1.0)
-    if not np.isfinite(scatter.trace()):
+    mean, low = two_sum(shift, offset)
+    if not math.isfinite(scatter.trace()):
         column = int(np.argmax(~np.isfinite(scatter.diagonal())))
         raise NotFiniteError(
             f"the squares of column {column} overflow float64",

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, qr_r
+from princomp.arrays import EPS, FloatArray, qr_r, two_sum
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
+    check_mergeable,
     drop_weightless,
     is_sparse,
     merged_mean,
@@ -29,7 +30,7 @@ class Triangle:
     rows, count, mean, mean_low, centred
         As in :class:`~princomp.summaries.Moments`.
     factor : ndarray of shape (r, p)
-        At most p rows: the centred rows themselves while they are few, else the
+        At most 2p rows: the centred rows themselves while they are so few, else the
         triangle of their QR factorisation with a diagonal that is not negative.
     """
 
@@ -76,7 +77,7 @@ class Triangle:
         centred -= offset
         if weights is not None:
             centred *= np.sqrt(weights)[:, None]
-        mean, low = merged_mean(shift, np.zeros_like(shift), offset, 1.0)
+        mean, low = two_sum(shift, offset)
         return cls(rows, len(dense), mean, low, _compressed(centred))
 
     @property
@@ -96,6 +97,7 @@ class Triangle:
 
     def merge(self, other: Triangle) -> Triangle:
         """Triangle of the rows of both."""
+        check_mergeable(self, other)
         if not other.rows:
             return self
         if not self.rows:
@@ -105,7 +107,7 @@ class Triangle:
         between = np.sqrt(self.rows * (other.rows / rows)) * delta
         factor = _compressed(np.vstack([self.factor, other.factor, between]))
         mean, low = merged_mean(self.mean, self.mean_low, delta, other.rows / rows)
-        return Triangle(rows, self.count + other.count, mean, low, factor)
+        return Triangle(rows, self.count + other.count, mean, low, factor, self.centred)
 
     def scaled(self, divisor: FloatArray) -> Triangle:
         """Triangle of the rows divided by ``divisor`` (p,), column by column."""
@@ -120,5 +122,6 @@ class Triangle:
 
 
 def _compressed(rows: FloatArray) -> FloatArray:
-    """At most p rows with the same product RᵀR; ``rows`` may be overwritten."""
-    return qr_r(rows) if rows.shape[0] > rows.shape[1] else rows
+    """At most 2p rows with the same product RᵀR; ``rows`` may be overwritten."""
+    # Fewer rows than that are no smaller as a triangle, and a factorisation less exact.
+    return qr_r(rows) if rows.shape[0] > 2 * rows.shape[1] else rows

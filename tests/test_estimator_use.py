@@ -1,0 +1,136 @@
+"""PCA in use: its probabilistic model, frames, pipelines and copies."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from helpers import EPS, aligned, assert_alike, assert_orthonormal, centred, truth
+from princomp import PCA
+
+
+@pytest.fixture
+def table(rng):
+    turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    return rng.standard_normal((200, 5)) * [3, 2, 1, 0.5, 0.2] @ turn + 10
+
+
+# ---- the probabilistic model -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("scale", [None, "unit"])
+def test_a_whitened_model_is_the_same_model(k, scale, table):
+    plain, white = (PCA(k, whiten=w, scale=scale).fit(table) for w in (False, True))
+    np.testing.assert_array_equal(white.get_covariance(), plain.get_covariance())
+    np.testing.assert_array_equal(white.get_precision(), plain.get_precision())
+    assert white.score(table) == plain.score(table)
+    covariance = plain.get_covariance()
+    np.testing.assert_allclose(plain.get_precision() @ covariance, np.eye(5), atol=1e-9)
+    if k == 5:
+        np.testing.assert_allclose(covariance, np.cov(table.T), atol=1e-12 * covariance.max())
+    rows = centred(table)
+    sign, logdet = np.linalg.slogdet(covariance)
+    squares = np.einsum("ij,jk,ik->i", rows, np.linalg.inv(covariance), rows)
+    density = -0.5 * (squares + logdet + 5 * np.log(2 * np.pi))
+    assert sign == 1
+    np.testing.assert_allclose(plain.score_samples(table), density, rtol=1e-10)
+
+
+def test_isotropic_rows_have_a_finite_score():
+    X = np.vstack([np.eye(4), -np.eye(4)])
+    for k in (0, 1, 3, 4):
+        model = PCA(k).fit(X)
+        assert np.isfinite(model.score(X))
+        np.testing.assert_allclose(model.get_covariance(), np.eye(4) * 2 / 7, atol=4 * EPS)
+        np.testing.assert_allclose(model.get_precision(), np.eye(4) * 7 / 2, rtol=1e-14)
+
+
+def test_noise_of_wide_rows_is_that_of_maximum_likelihood():
+    """scikit-learn divides by the rank instead of p − k: 4.09 for 0.609."""
+    X = np.random.RandomState(0).standard_normal((10, 50))
+    for solver in ("auto", "full", "covariance_eigh", "row_gram", "lanczos"):
+        model = PCA(3, svd_solver=solver).fit(X)
+        variances = truth(X)[0]
+        np.testing.assert_allclose(model.noise_variance_, variances[3:].sum() / 47)
+        assert 0.3 < model.noise_variance_ < 1
+
+
+# ---- frames, pipelines, copies -------------------------------------------------------------------
+
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "polars": lambda d: pl.DataFrame(d),
+    "pyarrow": lambda d: pa.table(d),
+}
+
+
+@pytest.mark.parametrize("library", list(FRAMES))
+def test_frames_keep_their_names(library, table):
+    data = {name: table[:, i] for i, name in enumerate(["a", "b", "c", "d", "e"])}
+    frame = FRAMES[library](data)
+    model = PCA(2).fit(frame)
+    assert list(model.feature_names_in_) == list("abcde")
+    assert_alike(PCA(2).fit(table), model)
+    scores = model.transform(frame)
+    np.testing.assert_allclose(scores, model.truncated(2).transform(frame))
+    assert list(model.get_feature_names_out()) == ["pca0", "pca1"]
+    for named in (model, model.rescaled("unit"), model.truncated(1)):
+        assert list(named.feature_names_in_) == list("abcde")
+
+
+def test_set_output_gives_frames(table):
+    frame = pd.DataFrame(table, columns=list("abcde"), index=np.arange(200) + 1000)
+    for model in (PCA(2).set_output(transform="pandas"),):
+        scores = model.fit_transform(frame)
+        assert list(scores.columns) == ["pca0", "pca1"]
+        assert list(scores.index) == list(frame.index)
+        assert isinstance(model.transform(frame), pd.DataFrame)
+    polars = PCA(2).set_output(transform="polars").fit_transform(pl.DataFrame(frame))
+    assert isinstance(polars, pl.DataFrame)
+
+
+def test_pipelines_and_searches(table, rng):
+    scores = make_pipeline(StandardScaler(), PCA(2)).fit_transform(table)
+    unit = PCA(2, scale=table.std(axis=0)).fit_transform(table)
+    np.testing.assert_allclose(aligned(unit.T, scores.T).T, unit, atol=1e-12)
+    search = GridSearchCV(PCA(), {"n_components": [1, 2, 4], "scale": [None, "unit"]}, cv=3)
+    search.fit(table)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_params_["n_components"] == 4
+
+
+def test_clones_are_unfitted_and_pickles_are_the_same_model(table):
+    model = PCA(3, scale="unit", whiten=True).fit(pd.DataFrame(table, columns=list("abcde")))
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        copy.transform(table)
+    back = pickle.loads(pickle.dumps(model))
+    frame = pd.DataFrame(table, columns=list("abcde"))
+    assert back.transform(frame).tobytes() == model.transform(frame).tobytes()
+    assert back.certificate_.to_json() == model.certificate_.to_json()
+    assert str(back.plan_) == str(model.plan_)
+
+
+def test_attributes_cannot_spoil_the_model(table):
+    model = PCA(2).fit(table)
+    before = model.transform(table)
+    for name in ("components_", "explained_variance_", "mean_", "explained_variance_ratio_"):
+        array = getattr(model, name)
+        if array.flags.writeable:
+            array += 1
+            array -= 1
+    np.testing.assert_allclose(model.transform(table), before)
+    assert_orthonormal(model.components_)
