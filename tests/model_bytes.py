@@ -61,9 +61,7 @@ MODELS = {
     "sparse rows": _pca(SPARSE, 4, svd_solver="arpack", scale="unit"),
     "pandas": _pca(pd.DataFrame(TALL, columns=NAMES), 2),
     "polars": _pca(pl.DataFrame(TALL, schema=NAMES), 2),
-    "generator": _pca(
-        TALL, 2, svd_solver="randomized", random_state=np.random.RandomState(1)
-    ),
+    "generator": _pca(TALL, 2, svd_solver="randomized", random_state=np.random.RandomState(1)),
     "covariance": lambda: (PCA.from_covariance(_COVARIANCE, mean=1.0, n_samples=120), TALL),
     "bare covariance": lambda: (PCA.from_covariance(_COVARIANCE, feature_names=NAMES), TALL),
     "summary": lambda: (PCA.from_summary(Moments.of(TALL), n_components=2), TALL),
@@ -75,9 +73,25 @@ MODELS = {
     "truncated": lambda: (PCA().fit(TALL).truncated(2), TALL),
 }
 
-_ATTRIBUTES = """components_ explained_variance_ explained_variance_ratio_ contribution_rate_
-    accumulated_rate_ singular_values_ loadings_ mean_ var_ scale_ total_variance_
-    noise_variance_ n_components_ n_samples_ n_dropped_ n_features_in_ feature_names_in_""".split()
+_ATTRIBUTES = [
+    "components_",
+    "explained_variance_",
+    "explained_variance_ratio_",
+    "contribution_rate_",
+    "accumulated_rate_",
+    "singular_values_",
+    "loadings_",
+    "mean_",
+    "var_",
+    "scale_",
+    "total_variance_",
+    "noise_variance_",
+    "n_components_",
+    "n_samples_",
+    "n_dropped_",
+    "n_features_in_",
+    "feature_names_in_",
+]
 
 
 def _or_error(ask):

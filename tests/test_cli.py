@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import gzip
-import json
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+
+import princomp as package
 from command_line import ARRESTS, call, left_in, numbers, write_csv
 from helpers import truth
 
-import princomp as package
-
 EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
-DOCUMENT = """rows columns n_components eigenvalues contribution_rate accumulated_rate
-    total_variance plan certificate files""".split()
+DOCUMENT = {
+    "rows",
+    "columns",
+    "n_components",
+    "eigenvalues",
+    "contribution_rate",
+    "accumulated_rate",
+    "total_variance",
+    "plan",
+    "certificate",
+    "files",
+}
 
 
 @pytest.fixture
 def princomp(capfd, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     return partial(call, capfd)
-
-
-@pytest.fixture
-def model(princomp, tmp_path):
-    """A model of the arrests with two components, and nothing else left behind."""
-    princomp(
-        "fit", ARRESTS, "--id", "State", "--scale", "unit", "-k", 2, "-m", "m.pca", "-o", "fit"
-    )
-    return tmp_path / "m.pca"
 
 
 # ---- fit ------------------------------------------------------------------------------
@@ -46,7 +45,7 @@ def test_the_command_of_the_issue(princomp):
     found = done.document
     np.testing.assert_allclose(found["eigenvalues"], EIGENVALUES, atol=5e-8)
     assert found["n_components"] == 2
-    assert set(DOCUMENT) <= found.keys()
+    assert found.keys() >= DOCUMENT
     assert found["document"] == "princomp.fit"
     assert found["rows"] == 50
     assert found["columns"] == ["Murder", "Assault", "UrbanPop", "Rape"]
@@ -72,7 +71,9 @@ def test_fit_writes_four_files_into_a_folder_named_after_the_table(princomp, tmp
         assert f"arrests_pca/{name}" in done.out
     fitted = package.PCA(2).fit(arrests)
     folder = tmp_path / "arrests_pca"
-    np.testing.assert_allclose(numbers(folder / "scores.csv"), fitted.transform(arrests), atol=1e-11)
+    np.testing.assert_allclose(
+        numbers(folder / "scores.csv"), fitted.transform(arrests), atol=1e-11
+    )
     np.testing.assert_allclose(numbers(folder / "loadings.csv"), fitted.loadings_, atol=1e-11)
     table = numbers(folder / "eigenvalues.csv")
     np.testing.assert_allclose(table[:, 0], truth(arrests)[0], rtol=1e-12)
@@ -88,9 +89,7 @@ def test_fit_writes_four_files_into_a_folder_named_after_the_table(princomp, tmp
         "UrbanPop",
         "Rape",
     ]
-    assert (
-        lines["eigenvalues.csv"][0] == "component,eigenvalue,contribution_rate,accumulated_rate"
-    )
+    assert lines["eigenvalues.csv"][0] == "component,eigenvalue,contribution_rate,accumulated_rate"
     assert [line.split(",")[0] for line in lines["eigenvalues.csv"][1:]] == [
         "PC1",
         "PC2",
@@ -161,16 +160,16 @@ def _inputs(folder):
     pyarrow.parquet.write_table(table, folder / "a.parquet")
     pyarrow.feather.write_feather(table, folder / "a.arrow", compression="uncompressed")
     np.save(folder / "a.npy", np.column_stack([c.to_numpy() for c in table.columns]) * 1.0)
-    return [f"a.{ending}" for ending in "csv tsv csv.gz tsv.gz parquet arrow npy".split()]
+    return sorted(path.name for path in folder.glob("a.*"))
 
 
 def test_every_kind_of_input_gives_the_same_numbers(princomp, tmp_path):
-    documents = [
-        princomp("fit", name, "--json", "-o", f"of_{name}").document for name in _inputs(tmp_path)
-    ]
-    for name, found in zip(_inputs(tmp_path), documents, strict=True):
+    names = _inputs(tmp_path)
+    assert len(names) == 7
+    documents = [princomp("fit", name, "--json", "-o", f"of_{name}").document for name in names]
+    for name, found in zip(names, documents, strict=True):
         np.testing.assert_allclose(found["eigenvalues"], documents[0]["eigenvalues"], rtol=1e-13)
-        expected = list(range(4)) if name == "a.npy" else documents[0]["columns"]
+        expected = list(range(4)) if name == "a.npy" else documents[-1]["columns"]
         assert found["columns"] == expected
         scores = [numbers(tmp_path / f"of_{one}" / "scores.csv", skip=0) for one in (name, "a.csv")]
         np.testing.assert_allclose(*scores, atol=1e-11)
@@ -231,9 +230,7 @@ def test_every_way_to_say_how_many(princomp):
 
 
 def test_missing_values_may_be_dropped(princomp, tmp_path):
-    write_csv(
-        tmp_path / "t.csv", "n,a,b", "u,1,2", "v,NA,3", "w,4,1", "x,2,", "y,5,5"
-    )
+    write_csv(tmp_path / "t.csv", "n,a,b", "u,1,2", "v,NA,3", "w,4,1", "x,2,", "y,5,5")
     done = princomp("fit", "t.csv", "--id", "n", "--missing", "drop")
     assert done.code == 0
     assert "note: 2 rows with missing values took no part; their scores are empty" in done.err
@@ -258,46 +255,3 @@ def test_existing_results_are_replaced_by_force_only(princomp, tmp_path):
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
     assert princomp("fit", ARRESTS, "-o", "out", "--scale", "unit", "--force").code == 0
     assert (tmp_path / "out" / "model.pca").read_bytes() != before["model.pca"]
-
-
-# ---- show and plan --------------------------------------------------------------------
-
-
-def test_show_says_what_fit_said(princomp, model):
-    shown = princomp("show", model)
-    for word in ("50 rows × 4 columns", "Plan for 50 × 4", "Certificate", "Assault"):
-        assert word in shown.out
-    assert (shown.code, shown.err) == (0, "")
-    document = princomp("show", model, "--json").document
-    assert document["document"] == "princomp.show"
-    np.testing.assert_allclose(document["eigenvalues"], EIGENVALUES, atol=5e-8)
-    assert document["id_column"] == "State"
-    assert document["parameters"]["scale"] == "unit"
-    assert document["parameters"]["n_components"] == 2
-
-
-def test_plan_works_without_fitting(princomp, tmp_path):
-    done = princomp("plan", ARRESTS, "-k", 2, "--solver", "full", "--scale", "range")
-    assert done.code == 0
-    assert "Plan for 50 × 4 float64" in done.out
-    assert "svd_solver='full' was asked for" in done.out
-    document = princomp("plan", ARRESTS, "--id", "State", "--json").document
-    assert document["document"] == "princomp.plan"
-    assert document["plan"]["summary"] == "moments"
-    assert left_in(tmp_path) == []
-    fitted = princomp("fit", ARRESTS, "--id", "State", "--json").document
-    assert fitted["plan"] == document["plan"]
-
-
-def test_plan_answers_a_question_that_fit_would_refuse_with_the_same_words(princomp):
-    planned = princomp("plan", ARRESTS, "--columns", "Nope", "--json")
-    fitted = princomp("fit", ARRESTS, "--columns", "Nope", "--json")
-    assert planned.code == fitted.code == 65
-    assert planned.error == fitted.error
-
-
-def test_documents_are_one_line_of_plain_json(princomp, model):
-    for words in (["show", model], ["plan", ARRESTS], ["transform", model, ARRESTS]):
-        done = princomp(*words, "--json")
-        assert "NaN" not in done.out
-        assert json.loads(done.out)["version"] == 1

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from command_line import ARRESTS, call, left_in, write_csv
 
 import princomp as package
+from command_line import ARRESTS, call, left_in, write_csv
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from command_line import ARRESTS, call, left_in, numbers, write_csv
 
 import princomp as package
+from command_line import ARRESTS, call, left_in, numbers, write_csv
 
 
 @pytest.fixture

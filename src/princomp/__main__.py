@@ -11,6 +11,8 @@ def main() -> None:
     """Run the command line, or say how to install what it needs."""
     try:
         from princomp.cli import run
+    except KeyboardInterrupt:
+        sys.exit(130)
     except ModuleNotFoundError as error:
         if error.name not in ("click", "rich"):
             raise

@@ -124,9 +124,11 @@ def _residuals(spectrum: Spectrum, summary: Moments | Triangle | Columns, k: int
         images = summary.scatter @ axes
     else:
         images = summary.factor.T @ (summary.factor @ axes)
-    images /= summary.rows - 1.0
-    away: FloatArray = np.linalg.norm(images - axes * spectrum.variances[:k], axis=0)
-    return away / spectrum.largest
+    # Relative to λ₁ before anything is squared: a variance of 1e300 is lawful.
+    images = images / (summary.rows - 1.0) / spectrum.largest
+    shares = spectrum.variances[:k] / spectrum.largest
+    away: FloatArray = np.linalg.norm(images - axes * shares, axis=0)
+    return away
 
 
 def _inseparable(spectrum: Spectrum, k: int) -> list[tuple[int, int]]:
@@ -134,10 +136,10 @@ def _inseparable(spectrum: Spectrum, k: int) -> list[tuple[int, int]]:
     values = spectrum.variances[: k + 1]
     if len(values) < 2 or values[0] == 0.0:
         return [(i, i + 1) for i in range(len(values) - 1)]
-    error: FloatArray = np.full(len(values) - 1, spectrum.roundoff * spectrum.largest)
+    shares = values / values[0]
+    error: FloatArray = np.full(len(values) - 1, spectrum.roundoff)
     if not spectrum.squared:
         # An error u·σ₁ in σ is 2·u·√(λ λ₁) in λ.
-        error = 2 * spectrum.roundoff * np.sqrt(values[:-1] * spectrum.largest)
-        error += spectrum.roundoff**2 * spectrum.largest
-    close = (values[:-1] - values[1:]) < 10**_DIGITS * error
+        error = 2 * spectrum.roundoff * np.sqrt(shares[:-1]) + spectrum.roundoff**2
+    close = (shares[:-1] - shares[1:]) < 10**_DIGITS * error
     return [(int(i), int(i) + 1) for i in np.flatnonzero(close)]

@@ -13,14 +13,15 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from princomp.arrays import FloatArray
 from princomp.attributes import FittedAttributes
-from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError
 from princomp.fitted import Fitted
 from princomp.fitting import fit_rows, fit_summary, truncated_to
-from princomp.model_file import Saved, write
+from princomp.model_contents import Saved
+from princomp.model_file import write
 from princomp.parameters import Request, checked_components
 from princomp.sources.any import Rows, rows_of
 from princomp.sources.covariance import checked_covariance, checked_mean
-from princomp.sources.frames import from_frame, is_frame
+from princomp.sources.frames import column_names, from_frame, is_frame
 from princomp.sources.memory import refuse_not_finite
 from princomp.summaries import Columns, Moments, Triangle
 from princomp.summaries.blocks import Weights
@@ -179,12 +180,17 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         ShapeError, ConstantColumnError, ParameterError
         """
         request = Request.of(self)
-        data, columns, file = self._rows(X, reset=True)
-        weights = _weights(sample_weight, data)
+        before = self.__dict__.copy()
         try:
-            self._fitted = fit_rows(data, weights, request, columns)
-        except NotFiniteError as error:
-            raise refuse_not_finite(data, error, columns=columns, file=file) from None
+            data, columns, file = self._rows(X, reset=True)
+            weights = _weights(sample_weight, data)
+            try:
+                self._fitted = fit_rows(data, weights, request, columns)
+            except NotFiniteError as error:
+                raise refuse_not_finite(data, error, columns=columns, file=file) from None
+        except BaseException:
+            self.__dict__ = before  # a fit that fails leaves the earlier one as it was
+            raise
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -194,8 +200,7 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def _rows(self, X: Any, *, reset: bool) -> Rows:
         """Rows to compute with, after their columns were compared with those of the fit."""
         if is_frame(X):
-            # scikit-learn remembers, or compares, the names of a frame's columns.
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            self._check_names(X, reset)
             return rows_of(X)
         is_file = isinstance(X, str | os.PathLike)
         known = None if reset or not is_file else self.__dict__.get("feature_names_in_")
@@ -204,6 +209,26 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if reset and columns is not None:
             self.feature_names_in_ = np.asarray(columns, dtype=object)
         return data, columns, file
+
+    def _check_names(self, frame: Any, reset: bool) -> None:
+        """Remember, or compare, the names of a frame's columns as scikit-learn does."""
+        try:
+            validate_data(self, frame, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            known = [str(name) for name in self.__dict__.get("feature_names_in_", ())]
+            given = column_names(frame)
+            missing = [name for name in known if name not in given]
+            new = [name for name in given if name not in known]
+            told = [
+                f"{what}: {', '.join(map(repr, names))}"
+                for what, names in (("missing", missing), ("new", new))
+                if names
+            ]
+            raise ColumnError(
+                str(error).strip(),
+                place={"missing": missing, "new": new},
+                hint="; ".join([*told, "give the columns of the fit, in their order"]),
+            ) from None
 
     def _check_columns(self, p: int, reset: bool) -> None:
         if reset:
@@ -261,6 +286,7 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             raise ShapeError(
                 f"a covariance needs at least 2 rows, got n_samples={n_samples}",
                 place={"parameter": "n_samples"},
+                hint="give the number of rows behind the covariance, or leave it out",
             )
         centre = np.zeros(p) if mean is None else checked_mean(mean, p)
         # How many rows there were bounds neither the rank nor k here: C says it all.
@@ -291,6 +317,7 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 raise ShapeError(
                     f"{len(feature_names)} feature names for {summary.p} columns",
                     place={"parameter": "feature_names"},
+                    hint="give one name a column",
                 )
             self.feature_names_in_ = np.asarray(feature_names, dtype=object)
         return self
@@ -431,7 +458,9 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     @classmethod
     def _from_saved(cls, saved: Saved) -> Self:
-        model = cls(**saved.parameters)
+        # A newer minor version may have added parameters, which may be ignored.
+        known = cls._get_param_names()
+        model = cls(**{name: value for name, value in saved.parameters.items() if name in known})
         model._fitted = saved.fitted
         model.n_features_in_ = saved.fitted.p
         if saved.columns is not None:

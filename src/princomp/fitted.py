@@ -177,7 +177,7 @@ class Fitted:
         step = max(1, _CHUNK_NUMBERS // self.p)
         with np.errstate(all="ignore"):  # infinite input is reported by the caller
             for start in range(0, len(data), step):
-                rows = data[start : start + step] - high
+                rows = np.subtract(data[start : start + step], high, order="C")
                 rows -= low
                 np.matmul(rows, right, out=out[start : start + step])
         return out

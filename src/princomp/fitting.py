@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray
+from princomp.arrays import EPS, FloatArray, one_blas_thread
 from princomp.choosing import check_wanted, most_components, resolve
 from princomp.engines.local import complete, fold
 from princomp.errors import NotAvailableError, ShapeError
@@ -29,6 +29,8 @@ __all__ = ["fit_rows", "fit_summary", "truncated_to"]
 _RESOLVED = 16.0
 # Components that a truncated solver starts with when a fraction is wanted.
 _FIRST_GUESS = 16
+# Rows of up to 2 to this, by bytes of a number, may be squared twice within their precision.
+_SAFE_EXPONENT = {4: 20, 8: 200}
 _SUMMARIES: dict[str, Any] = {"moments": Moments, "triangle": Triangle, "columns": Columns}
 
 
@@ -94,7 +96,8 @@ def fit_rows(
     check_rows(summary, n, dropped)
     passes = 1 + request.by_range
     if choice.summary == "columns":
-        solved = _solve_rows(job, summary, choice, passes)
+        with one_blas_thread():
+            solved = _solve_rows(job, summary, choice, passes)
     else:
         solved = _solve_summary(job, summary, choice, passes)
         if request.solver == "auto":
@@ -176,7 +179,8 @@ def _solve_summary(job: _Job, summary: Any, choice: Choice, passes: int) -> _Sol
         spectrum = dense.solve_triangle(ready)
     elif choice.solver == "lanczos" and isinstance(wanted, int):
         rng = np.random.default_rng(0)
-        spectrum = lanczos.solve_moments(ready, wanted, tol=request.tol, rng=rng)
+        with one_blas_thread():
+            spectrum = lanczos.solve_moments(ready, wanted, tol=request.tol, rng=rng)
     else:
         spectrum = dense.solve_moments(ready, wanted if isinstance(wanted, int) else None)
     k = resolve(wanted, spectrum, summary.rows, most_components(summary))
@@ -221,17 +225,24 @@ def _solve_rows(job: _Job, columns: Columns, choice: Choice, passes: int) -> _So
     request = job.request
     scale = divisors(request.scale, columns, job.extremes, job.names)
     ready = prepared(columns, scale, request.center)
+    exponent = _exponent(ready, job.data.dtype)
+    divisor = scale
+    if exponent:
+        power = np.full(columns.p, 2.0**exponent)
+        divisor = power if scale is None else scale * power
+        ready = ready.scaled(power)
     mean = columns.mean if request.center else np.zeros(columns.p)
     low = columns.mean_low if request.center else mean
     variances = columns.column_scatter / (columns.rows - 1.0)
-    rows = CentredRows.of(job.data, mean, low, variances, scale, job.weights)
+    rows = CentredRows.of(job.data, mean, low, variances, divisor, job.weights)
     most = most_components(columns)
     wanted = check_wanted(request.n_components, columns, request.solver)
     if choice.solver == "row_gram":
         spectrum = row_gram.solve_rows(rows, ready, wanted if isinstance(wanted, int) else None)
         k = resolve(wanted, spectrum, columns.rows, most)
         assert k is not None  # all variances are known
-        return _Solved(completed(spectrum, k), k, columns, scale, choice, passes + 5)
+        spectrum = completed(spectrum, k).times_power(2 * exponent)
+        return _Solved(spectrum, k, columns, scale, choice, passes + 5)
     # A truncated solver knows the total but not the rest: it grows until the rule is met.
     size = max(wanted, 1) if isinstance(wanted, int) else min(most, _FIRST_GUESS)
     while True:
@@ -239,8 +250,16 @@ def _solve_rows(job: _Job, columns: Columns, choice: Choice, passes: int) -> _So
         passes += used
         k = resolve(wanted, spectrum, columns.rows, most, complete=size >= most)
         if k is not None:
-            return _Solved(completed(spectrum, k), k, columns, scale, choice, passes)
+            spectrum = completed(spectrum, k).times_power(2 * exponent)
+            return _Solved(spectrum, k, columns, scale, choice, passes)
         size = min(most, 2 * size)
+
+
+def _exponent(columns: Columns, dtype: Any) -> int:
+    """Power of two to divide the rows by where their products would leave the precision's range."""
+    largest = float(np.sqrt(columns.column_scatter.max(initial=0.0)))
+    exponent = int(np.frexp(largest)[1])
+    return exponent if largest > 0 and abs(exponent) > _SAFE_EXPONENT[dtype.itemsize] else 0
 
 
 def _truncated(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray, fix_signs
+from princomp.arrays import FloatArray, fix_signs, one_blas_thread
 from princomp.arrays import svd as lapack_svd
 from princomp.choosing import for_fraction
 from princomp.engines.local import fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.estimator import PCA
 from princomp.model_file import read
-from princomp.parameters import Request
+from princomp.parameters import Request, is_a
 from princomp.planning import SMALL, Plan, choose
 from princomp.solvers.lanczos import solve_rows
 from princomp.solvers.operator import CentredRows
@@ -65,7 +66,7 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     >>> print(pca(X, 0.9).round(3).ravel())
     [ 0.458 -2.303  0.622 -0.133  1.356]
     """
-    if not (isinstance(threshold, int | float) and 0 < threshold <= 1):
+    if not (is_a(threshold, Real) and 0 < threshold <= 1):
         raise ParameterError(
             f"threshold={threshold!r} is not lawful",
             place={"parameter": "threshold"},
@@ -128,7 +129,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     """
     data, names, file = rows_of(X)
     n, p = data.shape
-    if not (isinstance(k, int | np.integer) and 1 <= k <= min(n, p)):
+    if not (is_a(k, Integral) and 1 <= k <= min(n, p)):
         raise ShapeError(
             f"k={k!r} must be a whole number from 1 to min(n, p) = {min(n, p)}",
             place={"parameter": "k"},
@@ -148,9 +149,11 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
         whole = rows.matmul(np.eye(p)) if is_sparse(data) else rows.rows
         u, s, vt = lapack_svd(whole)
     else:
-        spectrum, _ = solve_rows(rows, columns, int(k), tol=0.0, rng=np.random.default_rng(0))
-        axes = spectrum.axes.astype(rows.dtype)
-        u, s, turn = lapack_svd(rows.matmul(axes.T))
+        with one_blas_thread():
+            rng = np.random.default_rng(0)
+            spectrum, _ = solve_rows(rows, columns, int(k), tol=0.0, rng=rng)
+            axes = spectrum.axes.astype(rows.dtype)
+            u, s, turn = lapack_svd(rows.matmul(axes.T))
         vt = turn @ axes
     signs = fix_signs(vt[:k])
     return u[:, :k] * signs, s[:k], vt[:k] * signs[:, None]
@@ -203,5 +206,15 @@ def load(path: Any) -> PCA:
         When there is no such file.
     ModelFileError
         When the file is cut short, changed, of a newer major version, or no model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from princomp import PCA, load
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     PCA(1).fit(np.eye(4)).save(f"{folder}/model.pca")
+    ...     print(load(f"{folder}/model.pca").n_components_)
+    1
     """
     return PCA._from_saved(read(path))

@@ -12,7 +12,7 @@ from princomp.errors import ParameterError
 from princomp.planning import SOLVERS, Facts
 from princomp.summaries.blocks import is_sparse
 
-__all__ = ["Request", "checked_components"]
+__all__ = ["Request", "checked_components", "is_a"]
 
 _SCALES = ("unit", "pareto", "range")
 _MISSING = ("error", "drop")
@@ -50,11 +50,11 @@ class Request(NamedTuple):
         normalizer = parameters.power_iteration_normalizer
         _among("power_iteration_normalizer", normalizer, _NORMALIZERS)
         tol, power, extra = parameters.tol, parameters.iterated_power, parameters.n_oversamples
-        if not (_is(tol, Real) and tol >= 0):
+        if not (is_a(tol, Real) and tol >= 0):
             raise _unlawful("tol", tol, "a number of at least 0")
-        if power != "auto" and not (_is(power, Integral) and power >= 0):
+        if power != "auto" and not (is_a(power, Integral) and power >= 0):
             raise _unlawful("iterated_power", power, "'auto'", "a whole number of at least 0")
-        if not (_is(extra, Integral) and extra >= 1):
+        if not (is_a(extra, Integral) and extra >= 1):
             raise _unlawful("n_oversamples", extra, "a whole number of at least 1")
         return cls(
             checked_components(parameters.n_components),
@@ -91,15 +91,16 @@ def checked_components(k: Any) -> int | float | str | None:
     """
     if k is None or (isinstance(k, str) and k == "mle"):
         return k
-    if _is(k, Integral) and k >= 0:
+    if is_a(k, Integral) and k >= 0:
         return int(k)
-    if _is(k, Real) and not _is(k, Integral) and 0 < k < 1:
+    if is_a(k, Real) and not is_a(k, Integral) and 0 < k < 1:
         return float(k)
     lawful = ("a whole number of at least 0", "a fraction in (0, 1)", "'mle'", "None")
     raise _unlawful("n_components", k, *lawful)
 
 
-def _is(value: Any, kind: Any) -> bool:
+def is_a(value: Any, kind: Any) -> bool:
+    """Whether a value is a number of a kind; True and False are none."""
     # The built-in types first: looking a number up in an abstract class takes longer.
     return type(value) is int or (
         isinstance(value, kind) and not isinstance(value, bool | np.bool_)

@@ -10,9 +10,9 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from princomp.engines.local import default_threads
 from princomp.errors import ParameterError
 from princomp.summaries import block_rows
+from princomp.threads import default_threads
 
 __all__ = ["SOLVERS", "Choice", "Facts", "Plan", "choose", "is_truncated"]
 
@@ -206,14 +206,16 @@ def _passes(facts: Facts, choice: Choice) -> int:
 def _memory(facts: Facts, choice: Choice) -> int:
     n, p = facts.rows, facts.columns
     size = 4 if facts.dtype == "float32" else 8
-    block = min(n, block_rows(p)) * p * 8
     k = facts.wanted if isinstance(facts.wanted, int) else min(n, p)
+    if choice.summary != "columns":
+        # Each thread holds copies of a block; finished blocks wait for their turn.
+        step = block_rows(p)
+        threads = default_threads() if n > step else 1
+        blocks = 3 * threads * min(n, step) * p * 8
+        waiting = threads + 2 if n > step else 1
+        state = p * p if choice.summary == "moments" else min(2 * p, n) * p
+        return blocks + (waiting + 4) * state * 8
     copy = n * p * size if facts.stored is None else 12 * facts.stored
-    if choice.summary == "moments":
-        blocks = (default_threads() + 2) * min(p * p * 8, p * p * 8) + 2 * block
-        return blocks + 5 * p * p * 8
-    if choice.summary == "triangle":
-        return 2 * block + (4 * min(n, p) * p + min(n, p) ** 2) * 8
     if choice.solver == "row_gram":
         return copy + 4 * n * n * 8 + 3 * k * p * 8
     return copy + 2 * (6 * k + 136) * min(n, p) * 8 + 3 * k * (n + p) * 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -106,12 +106,17 @@ class Spectrum:
         """Running sum of the rates (q,), not above one."""
         return np.minimum(np.cumsum(self.rates), 1.0)
 
+    def times_power(self, exponent: int) -> Spectrum:
+        """The same axes with variances multiplied by 2 to the ``exponent``, exactly."""
+        if not exponent:
+            return self
+        variances = np.ldexp(self.variances, exponent)
+        return replace(self, variances=variances, total=float(np.ldexp(self.total, exponent)))
+
     def first(self, k: int) -> Spectrum:
         """The same variances with only the first ``k`` axes."""
         residuals = None if self.residuals is None else self.residuals[:k]
-        return Spectrum(
-            self.variances, self.axes[:k], self.total, self.roundoff, self.squared, residuals
-        )
+        return replace(self, axes=self.axes[:k], residuals=residuals)
 
 
 def _orthogonality(axes: FloatArray) -> float:

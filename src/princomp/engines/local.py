@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,21 +11,14 @@ from princomp.arrays import one_blas_thread
 from princomp.errors import NotFiniteError
 from princomp.summaries import Extremes, block_rows
 from princomp.summaries.blocks import Weights, is_sparse
+from princomp.threads import in_order
 
-__all__ = ["complete", "default_threads", "fold"]
+__all__ = ["complete", "fold"]
 
-S = TypeVar("S")
 # Tables smaller than this are summed before a thread would have started.
 _THREADS_PAY = 2**19
 # Below this OpenBLAS and MKL stay on one thread by themselves.
 _BLAS_THREADS_PAY = 2**12
-
-
-def default_threads() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def fold(
@@ -80,15 +71,9 @@ def fold(
     with one_blas_thread():
         if n <= step:
             return one(0, n)
+        few = 1 if n * p < _THREADS_PAY else threads
         starts = range(0, n, step)
-        threads = threads or default_threads()
-        if threads == 1 or n * p < _THREADS_PAY:
-            parts: Iterator[tuple[Any, int]] = (one(a, min(a + step, n)) for a in starts)
-            return _merged(kind, p, parts)
-        with ThreadPoolExecutor(threads) as pool:
-            return _merged(
-                kind, p, _in_order(pool, lambda a: one(a, min(a + step, n)), starts, threads + 2)
-            )
+        return _merged(kind, p, in_order(lambda a: one(a, min(a + step, n)), starts, few))
 
 
 def _merged(kind: Any, p: int, parts: Iterator[tuple[Any, int]]) -> tuple[Any, int]:
@@ -97,23 +82,6 @@ def _merged(kind: Any, p: int, parts: Iterator[tuple[Any, int]]) -> tuple[Any, i
         summary = summary.merge(part)
         dropped += missing
     return summary, dropped
-
-
-def _in_order(
-    pool: ThreadPoolExecutor, work: Callable[[int], S], items: range, ahead: int
-) -> Iterator[S]:
-    """Results in the order of the items, with at most ``ahead`` of them waiting."""
-    waiting: list[Future[S]] = []
-    try:
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) >= ahead:
-                yield waiting.pop(0).result()
-        while waiting:
-            yield waiting.pop(0).result()
-    finally:
-        for future in waiting:
-            future.cancel()
 
 
 def _summed(

@@ -7,17 +7,22 @@ With W the weights, μ the mean and D the scale, the matrix is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from princomp.arrays import FloatArray
 from princomp.summaries.blocks import Weights, is_sparse
+from princomp.threads import in_order
 
 __all__ = ["CentredRows", "split_full_columns"]
 
 # A mean that exceeds this many standard deviations would cancel in an implicit product.
 _MEAN_DOMINATES = 3.0
+# Numbers of a dense matrix that are multiplied as one piece, and from how many on a thread
+# has something to do.
+_PIECE, _THREADS_PAY = 2**20, 2**21
 
 
 def split_full_columns(rows: Any, mean: FloatArray, variances: FloatArray) -> tuple[Any, Any]:
@@ -96,9 +101,9 @@ class CentredRows:
 
     def matmul(self, right: FloatArray) -> FloatArray:
         """A @ right, for ``right`` of shape (p, m)."""
-        product: FloatArray = self.rows @ right
         if self.mean is None:
-            return product
+            return _dense_product(self.rows, right)
+        product: FloatArray = self.rows @ right
         product = product - self.mean @ right
         if self.full is not None and self.full_columns is not None:
             product += self.full_columns @ right[self.full]
@@ -107,13 +112,35 @@ class CentredRows:
     def rmatmul(self, left: FloatArray) -> FloatArray:
         """Aᵀ @ left, for ``left`` of shape (n, m)."""
         if self.mean is None:
-            return self.rows.T @ left
+            return _dense_product(self.rows.T, left)
         if self.roots is not None:
             left = left * self.roots[:, None]
         product: FloatArray = self.rows.T @ left - np.outer(self.mean, left.sum(axis=0))
         if self.full is not None and self.full_columns is not None:
             product[self.full] += self.full_columns.T @ left
         return product
+
+
+def _dense_product(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """``matrix @ right`` over fixed pieces of the longer side, on threads."""
+    height, width = matrix.shape
+    if height * width < _THREADS_PAY:
+        return matrix @ right
+    step = max(1, _PIECE // min(height, width))
+    if height >= width:
+        out = np.empty((height, right.shape[1]), dtype=matrix.dtype)
+
+        def fill(start: int) -> None:
+            np.matmul(matrix[start : start + step], right, out=out[start : start + step])
+
+        for _ in in_order(fill, range(0, height, step)):
+            pass
+        return out
+    parts = in_order(
+        lambda start: matrix[:, start : start + step] @ right[start : start + step],
+        range(0, width, step),
+    )
+    return reduce(np.add, parts)
 
 
 def _centred_copy(
@@ -126,7 +153,7 @@ def _centred_copy(
     """Dense rows, centred through both parts of the mean, scaled and weighted."""
     high = mean.astype(data.dtype)
     rest = ((mean - high) + mean_low).astype(data.dtype)
-    rows: FloatArray = data - high
+    rows: FloatArray = np.subtract(data, high, order="C")
     rows -= rest
     if divisor is not None:
         rows /= divisor.astype(data.dtype)

@@ -38,10 +38,11 @@ def residuals_of(rows: CentredRows, axes: FloatArray, values: FloatArray) -> Flo
         return np.zeros(len(axes))
     narrow = axes.T.astype(rows.dtype)
     images = rows.rmatmul(rows.matmul(narrow)).astype(np.float64)
-    away: FloatArray = np.linalg.norm(images - axes.T * values, axis=0)
-    return away / values[0]
+    away: FloatArray = np.linalg.norm(images / values[0] - axes.T * (values / values[0]), axis=0)
+    return away
 
 
 def without_variance(k: int, p: int, unit: float) -> Spectrum:
     """The spectrum of columns that are all constant."""
-    return Spectrum(np.zeros(k), np.eye(k, p), 0.0, roundoff(p, unit))
+    none = np.zeros(k)
+    return Spectrum(none, np.eye(k, p), 0.0, roundoff(p, unit), residuals=none)

@@ -14,11 +14,13 @@ from princomp.solvers.operator import CentredRows
 from princomp.solvers.ritz import residuals_of
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
+from princomp.threads import in_order
 
 __all__ = ["solve_rows"]
 
 # Columns multiplied at a time: products in the data's precision, sums in float64.
 _PANEL = 4096
+_THREADS_PAY = 2**20
 
 
 def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> Spectrum:
@@ -54,9 +56,13 @@ def _row_products(rows: CentredRows) -> FloatArray:
             products[:, start:stop] = rows.matmul(rows.rmatmul(unit))
         return (products + products.T) / 2
     total = np.zeros((n, n))
-    for start in range(0, p, _PANEL):
+
+    def product(start: int) -> FloatArray:
         panel = rows.rows[:, start : start + _PANEL]
-        total += panel @ panel.T
+        return panel @ panel.T
+
+    for part in in_order(product, range(0, p, _PANEL), None if n * p >= _THREADS_PAY else 1):
+        total += part
     return total
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from princomp.errors import NotNumericError
 from princomp.sources.frames import from_frame, is_frame
 from princomp.sources.memory import as_rows, from_sparse
 from princomp.sources.table import Table
@@ -19,8 +20,8 @@ Rows = tuple[Any, tuple[str, ...] | None, str | None]
 
 
 def is_plain(X: Any) -> bool:
-    """Whether X is a numeric array of two dimensions, which needs no look beyond its type."""
-    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub"
+    """Whether X is an array of numbers of two dimensions, which needs no look beyond its type."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiubc"
 
 
 def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
@@ -44,5 +45,28 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
         from princomp.sources.files import read_table
 
         return rows_of(read_table(X, columns=columns))
-    checked = check_array(X, dtype="numeric", ensure_all_finite=False, estimator="PCA")
+    try:
+        checked = check_array(X, dtype="numeric", ensure_all_finite=False, estimator="PCA")
+    except ValueError as error:
+        raise _first_text(X) or error from None
     return as_rows(np.asarray(checked)), None, None
+
+
+def _first_text(X: Any) -> NotNumericError | None:
+    """An error for the first cell of a list or array that is no number, if there is one."""
+    cells = np.asarray(X)
+    if cells.ndim != 2 or cells.dtype.kind not in "OUS":
+        return None
+    for (row, column), cell in np.ndenumerate(cells):
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            return NotNumericError(
+                f"{cell!r} at row {row}, column {column} is not a number",
+                place={"row": row, "column": column},
+                hint="convert the column to numbers, or leave it out",
+            )
+    return NotNumericError(
+        f"the array holds text (dtype {cells.dtype}), though all of it reads as numbers",
+        hint="X.astype(float)",
+    )

@@ -22,12 +22,16 @@ def checked_covariance(C: Any) -> FloatArray:
     """
     matrix = np.array(C, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ShapeError(f"a covariance is square, got shape {matrix.shape}")
+        raise ShapeError(
+            f"a covariance is square, got shape {matrix.shape}",
+            hint="PCA().fit(X) takes rows",
+        )
     if not np.isfinite(matrix).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
         raise NotFiniteError(
             f"the covariance holds {matrix[row, column]} at C[{row}, {column}]",
             place={"row": row, "column": column},
+            hint="compute it from rows without missing values",
         )
     largest = float(np.abs(matrix).max())
     skew = np.abs(matrix - matrix.T)
@@ -37,6 +41,7 @@ def checked_covariance(C: Any) -> FloatArray:
             f"a covariance is symmetric, but C[{row}, {column}] = {matrix[row, column]:g} and "
             f"C[{column}, {row}] = {matrix[column, row]:g}",
             place={"row": row, "column": column},
+            hint="(C + C.T) / 2 is symmetric, if the difference is only rounding",
         )
     matrix = (matrix + matrix.T) / 2
     lowest = float(np.linalg.eigvalsh(matrix)[0])
@@ -57,5 +62,6 @@ def checked_mean(mean: Any, p: int) -> FloatArray:
         raise ShapeError(
             f"mean must be {p} finite numbers, got an array of shape {centre.shape}",
             place={"parameter": "mean"},
+            hint="give one mean a column, or mean=0 for rows already centred",
         )
     return centre

@@ -24,7 +24,7 @@ from princomp.sources.cells import (
 from princomp.sources.columns import Choice, Origin, choose, listed, refuse_duplicates
 from princomp.sources.table import Matrix, Table
 
-__all__ = ["convert", "from_frame", "is_frame"]
+__all__ = ["column_names", "convert", "from_frame", "is_frame"]
 
 Series: TypeAlias = nw.Series[Any]
 Frame: TypeAlias = nw.DataFrame[Any]
@@ -56,6 +56,11 @@ def is_frame(obj: object) -> bool:
     except DuplicateError:
         return True
     return isinstance(wrapped, nw.DataFrame | nw.LazyFrame)
+
+
+def column_names(frame: Any) -> list[str]:
+    """Names of a frame's columns, as text."""
+    return [str(name) for name in nw.from_native(frame, pass_through=False).columns]
 
 
 def from_frame(

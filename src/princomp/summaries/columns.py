@@ -61,7 +61,11 @@ class Columns:
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         with np.errstate(all="ignore"):
-            return _of_sparse(block, weights) if is_sparse(block) else _of_dense(block, weights)
+            return (
+                _of_sparse(block, weights)
+                if is_sparse(block)
+                else _of_dense(np.ascontiguousarray(block), weights)
+            )
 
     @property
     def p(self) -> int:

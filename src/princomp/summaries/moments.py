@@ -96,9 +96,9 @@ class Moments:
             if block.nnz < _DENSE_ENOUGH * block.shape[0] * block.shape[1]:
                 return _of_sparse(block, weights)
             block = block.toarray()
-        if precise and block.dtype != np.float64:
-            block = block.astype(np.float64)
-        return _of_dense(block, weights)
+        if precise:
+            block = block.astype(np.float64, copy=False)
+        return _of_dense(np.ascontiguousarray(block), weights)
 
     @classmethod
     def of_covariance(cls, covariance: FloatArray, mean: FloatArray, rows: float) -> Moments:
@@ -208,7 +208,9 @@ def _of_dense(block: FloatArray, weights: Weights) -> Moments:
             if _left_range(scatter, shifted):
                 return _of_dense(block.astype(np.float64), weights)
             scatter = scatter.astype(np.float64)
-    return _assembled(rows, len(block), shift.astype(np.float64, copy=False), sums, scatter, unit)
+        return _assembled(
+            rows, len(block), shift.astype(np.float64, copy=False), sums, scatter, unit
+        )
 
 
 def _assembled(
@@ -243,6 +245,7 @@ def _left_range(scatter: FloatArray, shifted: FloatArray) -> bool:
     return bool(tiny.any() and shifted[:, tiny].any())
 
 
+@np.errstate(over="ignore", invalid="ignore")  # told by _assembled
 def _of_sparse(block: Any, weights: Weights) -> Moments:
     """Moments of CSR rows, nothing made dense but full columns and the p × p answer."""
     m, p = block.shape

@@ -62,7 +62,7 @@ class Triangle:
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         dense = block.toarray() if is_sparse(block) else block
-        dense = dense.astype(np.float64, copy=False)
+        dense = np.ascontiguousarray(dense, dtype=np.float64)
         with np.errstate(all="ignore"):
             shift = shift_of(dense, weights)
             centred = dense - shift

@@ -1,0 +1,255 @@
+"""What a model file holds: a fit as arrays and a document of plain values, and back.
+
+Reading believes nothing: every word of the document and every array is checked before
+it is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from princomp._version import __version__
+from princomp.errors import ModelFileError, ParameterError
+from princomp.fitted import Fitted
+from princomp.planning import Choice, Facts
+from princomp.spectrum import Spectrum
+from princomp.summaries import Columns, Extremes, Moments, Triangle
+
+__all__ = ["Saved", "described", "restored"]
+
+_KINDS: dict[str, Any] = {"moments": Moments, "triangle": Triangle, "columns": Columns}
+_BODIES = {"moments": "scatter", "triangle": "factor", "columns": "column_scatter"}
+# Axes of a float64 solver are orthonormal to far less than this.
+_ORTHONORMAL = 1e-6
+# A scatter's two halves are summed alike, to the last bits.
+_SKEW = 1e-10
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _real(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < np.inf
+
+
+def _texts(value: Any) -> bool:
+    return type(value) is list and all(isinstance(word, str) for word in value)
+
+
+def _flag(value: Any) -> bool:
+    return type(value) is bool
+
+
+def _facts(value: Any) -> bool:
+    facts = Facts(*value)
+    return (
+        _whole(facts.rows)
+        and _whole(facts.columns)
+        and isinstance(facts.wanted, str | int | float | None)
+        and _texts([facts.dtype, facts.solver])
+        and (facts.stored is None or _whole(facts.stored))
+        and _flag(facts.by_range)
+    )
+
+
+# What each word of the document may be; words that are not here are ignored.
+_LAWFUL: dict[str, Callable[[Any], bool]] = {
+    "parameters": lambda value: type(value) is dict and "scale" in value,
+    "columns": lambda value: value is None or _texts(value),
+    "id_column": lambda value: value is None or isinstance(value, str),
+    "summary": lambda value: value in _KINDS,
+    "rows": lambda value: _real(value) and value > 1,
+    "count": lambda value: _whole(value) and value > 0,
+    "about_mean": _flag,
+    "unit": _real,
+    "total": _real,
+    "roundoff": _real,
+    "squared": _flag,
+    "k": _whole,
+    "centred": _flag,
+    "dtype": lambda value: value in ("float32", "float64"),
+    "n_samples": lambda value: value is None or _whole(value),
+    "facts": _facts,
+    "choice": lambda value: _texts(value) and len(value) == len(Choice._fields),
+    "fallbacks": _texts,
+    "passes": lambda value: value is None or _whole(value),
+    "bytes_read": _whole,
+    "dropped": _whole,
+    "mean_known": _flag,
+}
+
+
+class Saved(NamedTuple):
+    """What a model file holds: the fit, and what the estimator adds to it."""
+
+    fitted: Fitted
+    parameters: dict[str, Any]
+    columns: tuple[str, ...] | None
+    id_column: str | None
+
+
+def described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays by name, and a document of plain values."""
+    fitted = saved.fitted
+    summary, spectrum = fitted.summary, fitted.spectrum
+    kind = type(summary).__name__.lower()
+    tensors = {
+        "mean": summary.mean,
+        "mean_low": summary.mean_low,
+        _BODIES[kind]: getattr(summary, _BODIES[kind]),
+        "variances": spectrum.variances,
+        "axes": spectrum.axes,
+    }
+    if spectrum.residuals is not None:
+        tensors["residuals"] = spectrum.residuals
+    if fitted.scale is not None:
+        tensors["scale"] = fitted.scale
+    if fitted.extremes is not None:
+        tensors["low"], tensors["high"] = fitted.extremes.low, fitted.extremes.high
+    parameters = dict(saved.parameters)
+    if not isinstance(parameters["scale"], str | None):
+        parameters["scale"] = {"array": True}  # it is the tensor of that name
+    if not isinstance(parameters["random_state"], int | None):
+        parameters["random_state"] = None  # a generator's state is not part of a fit
+    document = {
+        "princomp": __version__,
+        "parameters": {name: _plain(name, value) for name, value in parameters.items()},
+        "columns": None if saved.columns is None else list(saved.columns),
+        "id_column": saved.id_column,
+        "summary": kind,
+        "rows": summary.rows,
+        "count": summary.count,
+        "unit": summary.unit,
+        "total": spectrum.total,
+        "roundoff": spectrum.roundoff,
+        "squared": spectrum.squared,
+        "k": fitted.k,
+        "centred": fitted.centred,
+        "about_mean": summary.centred,
+        "dtype": fitted.dtype.name,
+        "n_samples": fitted.n_samples,
+        "facts": list(fitted.facts),
+        "choice": list(fitted.choice),
+        "fallbacks": list(fitted.fallbacks),
+        "passes": fitted.passes,
+        "bytes_read": fitted.bytes_read,
+        "dropped": fitted.dropped,
+        "mean_known": fitted.mean_known,
+    }
+    return tensors, document
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, str | int | float | dict | None) or value in (np.inf, -np.inf):
+        raise ParameterError(
+            f"{name}={value!r} cannot be saved",
+            place={"parameter": name},
+            hint=f"set_params({name}=…) to a number or a word first",
+        )
+    return value
+
+
+def restored(tensors: dict[str, Any], metadata: dict[str, str]) -> Saved:
+    """What the arrays and the document stand for, each of them checked before it is used."""
+    document = json.loads(metadata["document"])
+    for word, lawful in _LAWFUL.items():
+        if not lawful(document[word]):
+            raise ModelFileError(f"its {word!r} is {document[word]!r}")
+    _check_shapes(tensors, document)
+    _check_values(tensors)
+    columns, parameters = document["columns"], document["parameters"]
+    fitted = _fitted(tensors, document)
+    if isinstance(parameters["scale"], dict):
+        parameters["scale"] = fitted.scale
+    return Saved(
+        fitted, parameters, None if columns is None else tuple(columns), document["id_column"]
+    )
+
+
+def _fitted(tensors: dict[str, Any], document: dict[str, Any]) -> Fitted:
+    spectrum = Spectrum(
+        tensors["variances"],
+        tensors["axes"],
+        float(document["total"]),
+        float(document["roundoff"]),
+        document["squared"],
+        tensors.get("residuals"),
+    )
+    if spectrum.orthogonality > _ORTHONORMAL:
+        raise ModelFileError("the axes are not orthonormal")
+    kind, rows = document["summary"], float(document["rows"])
+    known: dict[str, Any] = {"centred": document["about_mean"]}
+    if kind == "moments":
+        known["unit"] = float(document["unit"])
+    body = tensors[_BODIES[kind]]
+    summary = _KINDS[kind](
+        rows, document["count"], tensors["mean"], tensors["mean_low"], body, **known
+    )
+    extremes = Extremes(rows, tensors["low"], tensors["high"]) if "low" in tensors else None
+    return Fitted(
+        summary,
+        spectrum,
+        document["k"],
+        tensors.get("scale"),
+        document["centred"],
+        np.dtype(document["dtype"]),
+        document["n_samples"],
+        Facts(*document["facts"]),
+        Choice(*document["choice"]),
+        tuple(document["fallbacks"]),
+        document["passes"],
+        document["bytes_read"],
+        document["dropped"],
+        extremes,
+        document["mean_known"],
+    )
+
+
+def _check_shapes(tensors: dict[str, Any], document: dict[str, Any]) -> None:
+    """Exact names and shapes."""
+    p, k, kind = document["facts"][1], document["k"], document["summary"]
+    factor = tensors.get("factor", np.empty((0, p)))
+    bodies = {"moments": (p, p), "columns": (p,), "triangle": (min(len(factor), p), p)}
+    shapes: dict[str, Any] = {
+        "mean": (p,),
+        "mean_low": (p,),
+        _BODIES[kind]: bodies[kind],
+        "variances": (tensors["variances"].size,),
+        "axes": (k, p),
+    }
+    optional = {"residuals": (k,), "scale": (p,), "low": (p,), "high": (p,)}
+    shapes |= {name: shape for name, shape in optional.items() if name in tensors}
+    if set(tensors) != set(shapes) or ("low" in tensors) != ("high" in tensors):
+        raise ModelFileError(f"it holds arrays {sorted(tensors)}, not {sorted(shapes)}")
+    for name, shape in shapes.items():
+        if tensors[name].shape != shape:
+            raise ModelFileError(f"array {name!r} has shape {tensors[name].shape}, not {shape}")
+    columns = document["columns"]
+    if len(tensors["variances"]) < k or (columns is not None and len(columns) != p):
+        raise ModelFileError("its document and its arrays differ in size")
+
+
+def _check_values(tensors: dict[str, Any]) -> None:
+    """Finite numbers, none of them negative where that has no meaning."""
+    for name, array in tensors.items():
+        if not np.isfinite(array).all():
+            raise ModelFileError(f"array {name!r} holds values that are not finite")
+        array.flags.writeable = False
+    for name in ("variances", "residuals", "column_scatter", "scale"):
+        if (tensors.get(name, np.empty(0)) < 0).any():
+            raise ModelFileError(f"array {name!r} holds negative values")
+    if not np.all(tensors.get("scale", 1.0)):
+        raise ModelFileError("array 'scale' holds a zero")
+    scatter = tensors.get("scatter", np.empty((0, 0)))
+    skew = _SKEW * np.abs(scatter).max(initial=0.0)
+    if (scatter.diagonal() < 0).any() or not np.allclose(scatter, scatter.T, rtol=0, atol=skew):
+        raise ModelFileError("array 'scatter' is not that of any rows")
+    if "low" in tensors and not (tensors["low"] <= tensors["high"]).all():
+        raise ModelFileError("a column's smallest value is above its largest")

@@ -1,0 +1,68 @@
+"""``show`` and ``plan``: what a model holds, and what a fit would do."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+from command_line import ARRESTS, call, left_in
+
+EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
+
+
+@pytest.fixture
+def princomp(capfd, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return partial(call, capfd)
+
+
+@pytest.fixture
+def model(princomp, tmp_path):
+    """A model of the arrests with two components, and nothing else left behind."""
+    princomp(
+        "fit", ARRESTS, "--id", "State", "--scale", "unit", "-k", 2, "-m", "m.pca", "-o", "fit"
+    )
+    return tmp_path / "m.pca"
+
+
+def test_show_says_what_fit_said(princomp, model):
+    shown = princomp("show", model)
+    for word in ("50 rows × 4 columns", "Plan for 50 × 4", "Certificate", "Assault"):
+        assert word in shown.out
+    assert (shown.code, shown.err) == (0, "")
+    document = princomp("show", model, "--json").document
+    assert document["document"] == "princomp.show"
+    np.testing.assert_allclose(document["eigenvalues"], EIGENVALUES, atol=5e-8)
+    assert document["id_column"] == "State"
+    assert document["parameters"]["scale"] == "unit"
+    assert document["parameters"]["n_components"] == 2
+
+
+def test_plan_works_without_fitting(princomp, tmp_path):
+    done = princomp("plan", ARRESTS, "-k", 2, "--solver", "full", "--scale", "range")
+    assert done.code == 0
+    assert "Plan for 50 × 4 float64" in done.out
+    assert "svd_solver='full' was asked for" in done.out
+    document = princomp("plan", ARRESTS, "--id", "State", "--json").document
+    assert document["document"] == "princomp.plan"
+    assert document["plan"]["summary"] == "moments"
+    assert left_in(tmp_path) == []
+    fitted = princomp("fit", ARRESTS, "--id", "State", "--json").document
+    assert fitted["plan"] == document["plan"]
+
+
+def test_plan_answers_a_question_that_fit_would_refuse_with_the_same_words(princomp):
+    planned = princomp("plan", ARRESTS, "--columns", "Nope", "--json")
+    fitted = princomp("fit", ARRESTS, "--columns", "Nope", "--json")
+    assert planned.code == fitted.code == 65
+    assert planned.error == fitted.error
+
+
+def test_documents_are_one_line_of_plain_json(princomp, model):
+    for words in (["show", model], ["plan", ARRESTS], ["transform", model, ARRESTS]):
+        done = princomp(*words, "--json")
+        assert "NaN" not in done.out
+        assert json.loads(done.out)["version"] == 1

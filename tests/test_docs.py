@@ -1,0 +1,118 @@
+"""README, manuals and docstrings are run: what they show works."""
+
+from __future__ import annotations
+
+import doctest
+import pkgutil
+import re
+import shutil
+import subprocess
+import traceback
+from importlib import import_module
+from typing import NamedTuple
+
+import pytest
+
+import princomp
+from command_line import ROOT, shell_path
+
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(princomp.__path__, prefix="princomp.")
+    if not module.name.endswith("__main__")
+)
+SKIPPED = "<!-- not run -->"
+# Lines of a shell block that prepare a machine rather than show the program.
+PREPARING = ("pip ", "git ", "make ", "cd ", "#", "python ")
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    """A fenced block and the line, from 1, that its text starts on."""
+
+    language: str
+    text: str
+    line: int
+
+
+def _blocks(path):
+    text = path.read_text()
+    for match in FENCE.finditer(text):
+        before = text[: match.start()].rstrip()
+        if not before.endswith(SKIPPED):
+            yield Block(match[1], match[2], text.count("\n", 0, match.start(2)) + 1)
+
+
+def _run_python(path, block, namespace):
+    # Empty lines in front, so that a traceback has the lines of the document.
+    code = compile("\n" * (block.line - 1) + block.text, str(path), "exec")
+    try:
+        exec(code, namespace)
+    except Exception:
+        told = traceback.format_exc(limit=-3)
+        pytest.fail(f"{path}:{block.line}: this python block fails\n{told}", pytrace=False)
+
+
+def _run_shell(path, block, environment):
+    lines = [line.removeprefix("$ ") for line in block.text.splitlines()]
+    lines = [line for line in lines if not line.startswith(PREPARING)]
+    if not any(line.startswith("princomp ") for line in lines):
+        return
+    script = "\n".join(["set -eo pipefail", *lines])
+    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True)
+    if done.returncode:
+        pytest.fail(
+            f"{path}:{block.line}: this shell block ends with code {done.returncode}\n"
+            f"{block.text}\n{done.stderr}",
+            pytrace=False,
+        )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_blocks_of_a_document_run(path, tmp_path, monkeypatch, capsys):
+    if not path.exists():
+        pytest.fail(f"{path} is not there", pytrace=False)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    environment = shell_path(tmp_path / "bin")
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    for block in _blocks(path):
+        if block.language == "python":
+            _run_python(path, block, namespace)
+        elif block.language in ("shell", "bash", "sh"):
+            _run_shell(path, block, environment)
+
+
+def test_the_first_screen_shows_both_ways_in():
+    blocks = list(_blocks(ROOT / "README.md"))
+    assert {"python", "shell"} <= {block.language for block in blocks if block.line < 60}
+    text = (ROOT / "README.md").read_text()
+    for chore in ("make demo", "make test"):
+        assert 0 <= text.find(chore) < 2000, chore
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_links_between_documents_lead_somewhere(path):
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text())
+    assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+def _examples():
+    finder = doctest.DocTestFinder()
+    found = [test for name in MODULES for test in finder.find(import_module(name), name)]
+    return [test for test in found if test.examples]
+
+
+@pytest.mark.parametrize("test", _examples(), ids=lambda test: test.name)
+def test_docstrings_show_what_happens(test):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    told: list[str] = []
+    found = doctest.DocTestRunner(optionflags=flags).run(test, out=told.append)
+    if found.failed:
+        pytest.fail(f"{test.filename}:{(test.lineno or 0) + 1}\n{''.join(told)}", pytrace=False)
+
+
+@pytest.mark.parametrize("name", ["PCA", "pca", "plan", "svd"])
+def test_the_names_that_people_call_have_an_example(name):
+    assert ">>>" in getattr(princomp, name).__doc__

@@ -1,0 +1,120 @@
+"""The public face: names, where they live, what importing them costs, what is required."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from importlib.metadata import version
+
+import pytest
+
+import princomp
+from command_line import ENVIRONMENT, ROOT
+
+NAMES = [
+    "PCA",
+    "Certificate",
+    "Moments",
+    "Plan",
+    "PrincompError",
+    "Spectrum",
+    "Triangle",
+    "__version__",
+    "load",
+    "pca",
+    "plan",
+    "svd",
+]
+OPTIONAL = ["click", "dask", "matplotlib", "pandas", "polars", "pyarrow", "rich", "torch"]
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(princomp.__path__, prefix="princomp.")
+)
+
+
+def test_the_public_names_are_these():
+    assert princomp.__all__ == NAMES
+    assert dir(princomp) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_name_can_be_imported(name):
+    value = getattr(princomp, name)
+    assert name == "__version__" or value.__doc__.strip()
+    assert getattr(princomp, name) is value
+
+
+def test_no_submodule_hides_a_public_name():
+    submodules = {name.removeprefix("princomp.") for name in MODULES}
+    assert submodules.isdisjoint(NAMES)
+    for name in MODULES:
+        import_module(name)
+    for name in NAMES:
+        assert not isinstance(getattr(princomp, name), type(princomp)), name
+
+
+def test_other_names_are_not_there():
+    with pytest.raises(AttributeError, match="no attribute 'kpca'"):
+        princomp.kpca  # noqa: B018 - the access is what is tested
+    with pytest.raises(ImportError):
+        from princomp import kpca  # noqa: F401
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+def test_every_module_exports_what_it_has_and_says_what_it_is(name):
+    module = import_module(name)
+    assert module.__doc__
+    for exported in getattr(module, "__all__", []):
+        assert hasattr(module, exported), exported
+
+
+def _loaded_by(code):
+    """Names of the top-level modules that a fresh Python has loaded after ``code``."""
+    words = [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"]
+    done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    loaded = _loaded_by("import princomp; princomp.__all__, princomp.__version__")
+    assert loaded.isdisjoint([*OPTIONAL, "numpy", "scipy", "sklearn", "narwhals", "safetensors"])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from princomp import PCA; PCA(1).fit([[1.0, 2.0], [3.0, 5.0], [2.0, 2.0]])",
+        "from princomp import *",
+    ],
+)
+def test_optional_libraries_are_loaded_by_nobody_but_scikit_learn(code):
+    # scikit-learn 1.9 loads pandas itself, where there is one.
+    own = _loaded_by(code) - _loaded_by("import sklearn.base, sklearn.utils.validation")
+    assert own.isdisjoint(OPTIONAL)
+
+
+def test_the_base_needs_five_libraries_and_no_more():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = [re.match(r"[\w-]+", line)[0] for line in project["dependencies"]]
+    assert sorted(names) == ["narwhals", "numpy", "safetensors", "scikit-learn", "scipy"]
+    assert {"cli", "plots", "all", "dev"} <= project["optional-dependencies"].keys()
+    assert project["scripts"] == {"princomp": "princomp.__main__:main"}
+    assert project["requires-python"] == ">=3.11"
+    for name in names:
+        assert version(name)
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (ROOT / "src" / "princomp" / "py.typed").exists()
+
+
+def test_the_command_without_its_libraries_says_what_installs_them():
+    code = "import sys\nsys.modules['click'] = None\nfrom princomp.__main__ import main\nmain()"
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (75, "")
+    assert "needs click" in done.stderr
+    assert "pip install 'princomp[cli]'" in done.stderr
