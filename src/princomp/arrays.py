@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ __all__ = [
     "EPS",
     "FloatArray",
     "add_outer",
+    "column_sums",
     "divided",
     "eigh",
     "eigh_top",
@@ -41,10 +42,20 @@ _PANEL = 2**15
 # Up to this order NumPy's checks cost a third of the decomposition: LAPACK is called directly.
 _SMALL_EIGH = 64
 # Entries of an axis this close to its largest are its equals.
-_EQUAL = 1.0 - 1e-12
+_TIE = 1e-12
 # Factorisations up to this order run on one BLAS thread, so that their bits do not depend
 # on how many there are; beyond, a machine with many cores would wait too long.
 _REPRODUCIBLE = 2048
+
+
+@lru_cache(maxsize=32)
+def _ones(size: int, dtype: np.dtype[Any]) -> FloatArray:
+    return np.ones(size, dtype=dtype)
+
+
+def column_sums(matrix: FloatArray) -> FloatArray:
+    """Sums of the columns of a block, by BLAS: half the time of a reduction."""
+    return _ones(len(matrix), matrix.dtype) @ matrix
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -62,8 +73,12 @@ def fix_signs(axes: FloatArray) -> FloatArray:
     """
     if axes.size == 0:
         return np.ones(len(axes), dtype=axes.dtype)
+    # Positive where the largest entry outweighs the smallest; only a near tie needs a look.
+    balance = np.maximum.reduce(axes, axis=1) + np.minimum.reduce(axes, axis=1)
+    if np.minimum.reduce(np.abs(balance)) > _TIE:
+        return np.copysign(1.0, balance, dtype=axes.dtype)
     sizes = np.abs(axes)
-    first = (sizes >= _EQUAL * np.maximum.reduce(sizes, axis=1, keepdims=True)).argmax(axis=1)
+    first = (sizes >= (1.0 - _TIE) * sizes.max(axis=1, keepdims=True)).argmax(axis=1)
     return np.copysign(1.0, axes[np.arange(len(axes)), first], dtype=axes.dtype)
 
 

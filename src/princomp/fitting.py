@@ -215,9 +215,8 @@ def _refined(job: _Job, solved: _Solved) -> _Solved:
 def _unresolved(solved: _Solved) -> bool:
     spectrum = solved.spectrum
     last = min(solved.k, solved.summary.rank_limit, len(spectrum.variances)) - 1
-    if last < 0 or spectrum.largest == 0.0:
-        return False
-    return bool(spectrum.variances[last] <= _RESOLVED * spectrum.resolution)
+    resolved = _RESOLVED * spectrum.resolution
+    return last >= 0 and resolved > 0.0 and bool(spectrum.variances[last] <= resolved)
 
 
 def _solve_rows(job: _Job, columns: Columns, choice: Choice, passes: int) -> _Solved:

@@ -58,7 +58,7 @@ class Spectrum:
         put = object.__setattr__  # the record is frozen for everyone but its constructor
         values = np.array(self.variances, dtype=np.float64)
         if values.size:
-            if np.minimum.reduce(values) < 0:
+            if values[-1] < 0:
                 put(self, "clipped", int((values < 0).sum()))
                 np.maximum(values, 0.0, out=values)
             if not (values[1:] <= values[:-1]).all():
@@ -125,4 +125,4 @@ def _orthogonality(axes: FloatArray) -> float:
         return 0.0
     gram = axes @ axes.T
     gram.ravel()[:: len(axes) + 1] -= 1.0
-    return float(np.abs(gram, out=gram).max())
+    return float(np.maximum.reduce(np.abs(gram, out=gram), axis=None))

@@ -32,7 +32,7 @@ def solve_moments(moments: Moments, k: int | None = None) -> Spectrum:
     else:
         values, axes = eigh(moments.scatter)
         axes = axes[:k]
-    total = max(float(moments.scatter.trace()), 0.0) / divisor
+    total = max(float(np.add.reduce(moments.column_scatter)), 0.0) / divisor
     variances = _within_rank(values / divisor, moments.rank_limit)
     return Spectrum(variances, axes, total, roundoff(p, moments.unit))
 
@@ -55,6 +55,7 @@ def solve_triangle(triangle: Triangle, k: int | None = None) -> Spectrum:
 def _within_rank(variances: FloatArray, limit: int) -> FloatArray:
     """Beyond the rank that so few rows can have, a variance is zero and not noise."""
     if limit < len(variances):
-        variances = variances.copy()
+        # One that came out negative must not stand above these zeros.
+        variances = np.maximum(variances, 0.0)
         variances[limit:] = 0.0
     return variances

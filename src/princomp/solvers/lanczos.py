@@ -168,7 +168,7 @@ def solve_moments(moments: Moments, k: int, *, tol: float, rng: np.random.Genera
     # A power of two near the trace keeps squares of large or tiny numbers in range.
     size = 2.0 ** np.frexp(moments.scatter.trace())[1]
     pairs = lanczos(lambda q: (moments.scatter @ q) / size, p, k, tol=max(tol, 4 * EPS), rng=rng)
-    values = pairs.values / divisor * size
+    values = np.maximum(pairs.values, 0.0) / divisor * size
     values[moments.rank_limit :] = 0.0
     relative = pairs.residuals / pairs.values[0]
     axes = np.linalg.qr(pairs.vectors)[0].T

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
+from princomp.arrays import FloatArray, column_sums
 from princomp.errors import NotFiniteError, ShapeError
 
 __all__ = [
@@ -80,7 +80,7 @@ def shift_of(block: FloatArray, weights: Weights = None) -> FloatArray:
         nearby: FloatArray = first + share @ (block - first)
         return nearby
     sample = block[:: max(1, len(block) // _SAMPLE)]
-    return first + np.add.reduce(sample - first, axis=0) / block.dtype.type(len(sample))
+    return first + column_sums(sample - first) / block.dtype.type(len(sample))
 
 
 def check_finite(sums: FloatArray, block: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.arrays import EPS, FloatArray, add_outer, divided, two_sum
+from princomp.arrays import EPS, FloatArray, add_outer, column_sums, divided, two_sum
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.summaries.blocks import (
     Weights,
@@ -196,38 +196,41 @@ def _of_dense(block: FloatArray, weights: Weights) -> Moments:
         shifted = block - shift
         if weights is None:
             rows = float(len(block))
-            sums = np.add.reduce(shifted, axis=0, dtype=np.float64)
+            # float32 sums would drift over thousands of rows.
+            exact = shifted.dtype == np.float64
+            sums = column_sums(shifted) if exact else shifted.sum(axis=0, dtype=np.float64)
             scatter = shifted.T @ shifted
         else:
             rows = float(weights.sum())
             sums = weights @ shifted
             scatter = _weighted_product(shifted, weights)
-        check_finite(sums, block)
         unit = EPS if block.dtype == np.float64 else float(np.finfo(block.dtype).eps)
         if unit > EPS:
             if _left_range(scatter, shifted):
+                check_finite(sums, block)
                 return _of_dense(block.astype(np.float64), weights)
             scatter = scatter.astype(np.float64)
-        return _assembled(
-            rows, len(block), shift.astype(np.float64, copy=False), sums, scatter, unit
-        )
+        shift = shift.astype(np.float64, copy=False)
+        return _assembled(rows, block, shift, sums, scatter, unit)
 
 
 def _assembled(
-    rows: float, count: int, shift: FloatArray, sums: FloatArray, scatter: FloatArray, unit: float
+    rows: float, block: Any, shift: FloatArray, sums: FloatArray, scatter: FloatArray, unit: float
 ) -> Moments:
     """Move raw sums of shifted rows to their mean; ``scatter`` is overwritten."""
     offset = sums / rows
     add_outer(scatter, -rows, offset)
     mean, low = two_sum(shift, offset)
-    if not math.isfinite(scatter.trace()):
+    # NaN or infinity anywhere shows on the diagonal: one look tells that all is well.
+    if not math.isfinite(np.add.reduce(scatter.diagonal())):
+        check_finite(sums, block)
         column = int(np.argmax(~np.isfinite(scatter.diagonal())))
         raise NotFiniteError(
             f"the squares of column {column} overflow float64",
             place={"column": column},
             hint="divide the column by a power of ten",
         )
-    return Moments(rows, count, mean, low, scatter, unit)
+    return Moments(rows, block.shape[0], mean, low, scatter, unit)
 
 
 def _weighted_product(shifted: FloatArray, weights: FloatArray) -> FloatArray:
@@ -258,7 +261,6 @@ def _of_sparse(block: Any, weights: Weights) -> Moments:
         rows, rooted = float(m), values
         weighted_sums = values.sum(axis=0)
     sums = np.asarray(weighted_sums, dtype=np.float64).ravel()
-    check_finite(sums, values)
     full = np.flatnonzero(np.bincount(values.indices, minlength=p) > _FULL_COLUMN * m)
     scatter = np.asarray((rooted.T @ rooted).toarray())
     shift = np.zeros(p)
@@ -274,4 +276,4 @@ def _of_sparse(block: Any, weights: Weights) -> Moments:
         scatter[:, full] = cross
         scatter[full, :] = cross.T
         scatter[np.ix_(full, full)] = dense.T @ dense
-    return _assembled(rows, m, shift, sums, scatter, EPS)
+    return _assembled(rows, values, shift, sums, scatter, EPS)
