@@ -233,7 +233,7 @@ def test_missing_values_may_be_dropped(princomp, tmp_path):
     write_csv(tmp_path / "t.csv", "n,a,b", "u,1,2", "v,NA,3", "w,4,1", "x,2,", "y,5,5")
     done = princomp("fit", "t.csv", "--id", "n", "--missing", "drop")
     assert done.code == 0
-    assert "note: 2 rows with missing values took no part; their scores are empty" in done.err
+    assert "note: rows with missing values: 2; they took no part in the fit" in done.err
     lines = (tmp_path / "t_pca" / "scores.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in lines] == ["n", "u", "v", "w", "x", "y"]
     assert lines[2] == "v,,"

@@ -399,7 +399,8 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         lawful = ~np.isinf(values) if self.missing == "drop" else np.isfinite(values)
         if not lawful.all():
             found = NotFiniteError("", place={"row": 0})
-            raise refuse_not_finite(data, found, columns=columns, file=file)
+            hint = "fill them; or fit with missing='drop', and such rows get empty scores"
+            raise refuse_not_finite(data, found, columns=columns, file=file, hint=hint)
 
     def inverse_transform(self, X: Any) -> FloatArray:
         """Rows (n, p) in the units of the data, from scores (n, k).

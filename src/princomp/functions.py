@@ -139,7 +139,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
         columns, _ = fold(Columns, data)
     except NotFiniteError as error:
         raise refuse_not_finite(
-            data, error, columns=names, file=file, missing_may_drop=False
+            data, error, columns=names, file=file, hint="fill the missing values before"
         ) from None
     if not center:
         columns = columns.about_origin()

@@ -148,7 +148,8 @@ def fit(file: Path, as_json: bool, debug: bool, **options: Any) -> None:
     notes = list(table.notes)
     if model.n_dropped_:
         notes.append(
-            f"{model.n_dropped_:,} rows with missing values took no part; their scores are empty"
+            f"rows with missing values: {model.n_dropped_:,}; they took no part in the fit, "
+            "and their scores are empty"
         )
     if hint := scale_hint(model):
         notes.append(hint)

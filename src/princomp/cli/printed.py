@@ -36,9 +36,10 @@ def print_summary(model: PCA) -> None:
     scale = model.scale if isinstance(model.scale, str) else None
     given = "given divisors" if fitted.scale is not None and scale is None else scale
     rows = "unknown" if fitted.n_samples is None else f"{fitted.n_samples:,}"
+    hold = "component holds" if fitted.k == 1 else "components hold"
     click.echo(
         f"{rows} rows × {fitted.p:,} columns, scale {given or 'none'}: "
-        f"{fitted.k} components hold {float(fitted.rates.sum()):.1%} of the variance"
+        f"{fitted.k} {hold} {float(fitted.rates.sum()):.1%} of the variance"
     )
     grid = Grid(box=None, pad_edge=False)
     for heading in ("component", "variance", "rate", "accumulated"):

@@ -94,7 +94,7 @@ def refuse_not_finite(
     *,
     columns: tuple[str, ...] | None = None,
     file: str | None = None,
-    missing_may_drop: bool = True,
+    hint: str = "leave such rows out (missing='drop', --missing drop), or fill them before",
 ) -> NotFiniteError:
     """Complete an error found in a block: the first place, the value, and how many in all."""
     if "row" not in error.place:
@@ -125,11 +125,11 @@ def refuse_not_finite(
         place["file"] = file
         spot += f" of {file}"
     shown = "NaN" if np.isnan(value) else ("infinity" if value > 0 else "-infinity")
-    hint = "clip or remove the infinite values"
-    if missing and missing_may_drop:
-        hint = "leave such rows out (missing='drop', --missing drop), or fill them before"
-        if infinite:
-            hint += ", and remove the infinite values"
+    remove = "clip or remove the infinite values"
+    if not missing:
+        hint = remove
+    elif infinite:
+        hint += f"; {remove}"
     return NotFiniteError(
         f"Input X contains {shown}: the first at {spot}; "
         f"{missing:,} NaN and {infinite:,} infinite values in all",
