@@ -11,18 +11,17 @@ from princomp.arrays import EPS, FloatArray, two_sum
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
-    check_mergeable,
     drop_weightless,
     is_sparse,
-    merged_mean,
     shift_of,
 )
+from princomp.summaries.centred import Centred
 
 __all__ = ["Columns"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class Columns(Centred):
     """The diagonal of :class:`~princomp.summaries.Moments`, in memory p instead of p².
 
     Parameters
@@ -67,29 +66,14 @@ class Columns:
                 else _of_dense(np.ascontiguousarray(block), weights)
             )
 
-    @property
-    def p(self) -> int:
-        """Number of columns."""
-        return len(self.mean)
-
-    @property
-    def rank_limit(self) -> int:
-        """The rank of the rows is at most this."""
-        return max(0, min(self.p, self.count - self.centred))
-
     def merge(self, other: Columns) -> Columns:
         """Columns of the rows of both."""
-        check_mergeable(self, other)
-        if not other.rows:
-            return self
-        if not self.rows:
-            return other
-        rows = self.rows + other.rows
-        delta = (other.mean - self.mean) + (other.mean_low - self.mean_low)
-        between = self.rows * (other.rows / rows) * delta * delta
-        scatter = self.column_scatter + other.column_scatter + between
-        mean, low = merged_mean(self.mean, self.mean_low, delta, other.rows / rows)
-        return Columns(rows, self.count + other.count, mean, low, scatter, self.centred)
+        joined = self._joined(other)
+        if joined is None:
+            return self if self.rows else other
+        rows, count, mean, low, delta, between = joined
+        scatter = self.column_scatter + other.column_scatter + between * delta * delta
+        return Columns(rows, count, mean, low, scatter, self.centred)
 
     def scaled(self, divisor: FloatArray) -> Columns:
         """Columns of the rows divided by ``divisor`` (p,)."""

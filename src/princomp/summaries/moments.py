@@ -20,6 +20,7 @@ from princomp.summaries.blocks import (
     merged_mean,
     shift_of,
 )
+from princomp.summaries.centred import Centred
 
 __all__ = ["Moments"]
 
@@ -33,7 +34,7 @@ _FULL_COLUMN = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
+class Moments(Centred):
     """Rows, mean and scatter of the rows seen: the covariance route.
 
     Parameters
@@ -107,34 +108,20 @@ class Moments:
         return cls(rows, len(mean) + 1, mean, np.zeros_like(mean), scatter)
 
     @property
-    def p(self) -> int:
-        """Number of columns."""
-        return len(self.mean)
-
-    @property
-    def rank_limit(self) -> int:
-        """The rank of the scatter is at most this."""
-        return max(0, min(self.p, self.count - self.centred))
-
-    @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,)."""
         return self.scatter.diagonal()
 
     def merge(self, other: Moments) -> Moments:
         """Moments of the rows of both."""
-        check_mergeable(self, other)
-        if not other.rows:
-            return self
-        if not self.rows:
-            return other
-        rows = self.rows + other.rows
-        delta = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        joined = self._joined(other)
+        if joined is None:
+            return self if self.rows else other
+        rows, count, mean, low, delta, between = joined
         scatter = self.scatter + other.scatter
-        add_outer(scatter, self.rows * (other.rows / rows), delta)
-        mean, low = merged_mean(self.mean, self.mean_low, delta, other.rows / rows)
+        add_outer(scatter, between, delta)
         unit = max(self.unit, other.unit)
-        return Moments(rows, self.count + other.count, mean, low, scatter, unit, self.centred)
+        return Moments(rows, count, mean, low, scatter, unit, self.centred)
 
     def remove(self, other: Moments) -> Moments:
         """Moments of the rows of this one without those of ``other``.

@@ -11,18 +11,17 @@ from princomp.arrays import EPS, FloatArray, qr_r, two_sum
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
-    check_mergeable,
     drop_weightless,
     is_sparse,
-    merged_mean,
     shift_of,
 )
+from princomp.summaries.centred import Centred
 
 __all__ = ["Triangle"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Triangle:
+class Triangle(Centred):
     """Rows, mean and R with RᵀR = scatter: the SVD route, which squares nothing.
 
     Parameters
@@ -81,33 +80,18 @@ class Triangle:
         return cls(rows, len(dense), mean, low, _compressed(centred))
 
     @property
-    def p(self) -> int:
-        """Number of columns."""
-        return len(self.mean)
-
-    @property
-    def rank_limit(self) -> int:
-        """The rank of the factor is at most this."""
-        return max(0, min(self.p, self.count - self.centred))
-
-    @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,)."""
         return np.einsum("ij,ij->j", self.factor, self.factor)
 
     def merge(self, other: Triangle) -> Triangle:
         """Triangle of the rows of both."""
-        check_mergeable(self, other)
-        if not other.rows:
-            return self
-        if not self.rows:
-            return other
-        rows = self.rows + other.rows
-        delta = (other.mean - self.mean) + (other.mean_low - self.mean_low)
-        between = np.sqrt(self.rows * (other.rows / rows)) * delta
-        factor = _compressed(np.vstack([self.factor, other.factor, between]))
-        mean, low = merged_mean(self.mean, self.mean_low, delta, other.rows / rows)
-        return Triangle(rows, self.count + other.count, mean, low, factor, self.centred)
+        joined = self._joined(other)
+        if joined is None:
+            return self if self.rows else other
+        rows, count, mean, low, delta, between = joined
+        factor = _compressed(np.vstack([self.factor, other.factor, np.sqrt(between) * delta]))
+        return Triangle(rows, count, mean, low, factor, self.centred)
 
     def scaled(self, divisor: FloatArray) -> Triangle:
         """Triangle of the rows divided by ``divisor`` (p,), column by column."""
