@@ -130,6 +130,7 @@ def test_truncation_of_a_fit_that_kept_no_scatter(rng):
         PCA().fit(X[:, :5]).rescaled("range")
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("kind", [Moments, Triangle])
 def test_a_model_from_a_summary_is_that_of_its_rows(kind, table):
     merged = kind.of(table[:70]).merge(kind.of(table[70:]))

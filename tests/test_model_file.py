@@ -54,6 +54,7 @@ def load(tmp_path):
     return load
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_comes_back_to_the_bit(tmp_path, name):
     model, X = MODELS[name]()

@@ -118,7 +118,7 @@ OF_ONE_KIND = {
     "sums of another shape": ("columns", _array("column_scatter", lambda a: a[0])),
     "no factor": ("triangle", _without("factor")),
     "a factor of no dimension": ("triangle", _array("factor", lambda a: a[0, 0])),
-    "a factor that is too tall": ("triangle", _array("factor", lambda a: a.repeat(2, axis=0))),
+    "a factor that is too tall": ("triangle", _array("factor", lambda a: a.repeat(3, axis=0))),
 }
 
 

@@ -96,7 +96,8 @@ def test_a_plan_is_json_whatever_it_holds():
         document = json.loads(plan.to_json())
         assert document == plan.to_dict()
         assert document["reasons"][-1] == "because ‖x‖ > 0"
-        assert document["passes"] >= 0
+        # An iterating solver cannot tell before it has run.
+        assert (document["passes"] is None) == (plan.solver in ("lanczos", "randomized"))
         assert document["memory"] > 0
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,10 @@ _TIE = 1e-12
 # Factorisations up to this order run on one BLAS thread, so that their bits do not depend
 # on how many there are; beyond, a machine with many cores would wait too long.
 _REPRODUCIBLE = 2048
+# How many fits hold BLAS to one thread now, and the limit that they share.
+_holding = Lock()
+_holders = 0
+_held: Any = None
 
 
 @lru_cache(maxsize=32)
@@ -177,6 +182,20 @@ def _reproducible(order: int) -> AbstractContextManager[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread, so that its sums do not depend on the number of threads."""
-    with _blas_controller().limit(limits=1):
+    """Hold BLAS to one thread, so that its sums do not depend on the number of threads.
+
+    The limit is the process's: fits that overlap share it, and the last restores it.
+    """
+    global _holders, _held
+    with _holding:
+        if not _holders:
+            _held = _blas_controller().limit(limits=1)
+            _held.__enter__()
+        _holders += 1
+    try:
         yield
+    finally:
+        with _holding:
+            _holders -= 1
+            if not _holders:
+                _held.__exit__(None, None, None)

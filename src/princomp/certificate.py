@@ -97,7 +97,7 @@ def certify(
     summary: Moments | Triangle | Columns,
     k: int,
     *,
-    passes: int,
+    passes: int | None,
     bytes_read: int,
 ) -> Certificate:
     """Measure a spectrum against the (scaled) summary that it came from."""
@@ -107,7 +107,7 @@ def certify(
         spectrum.orthogonality,
         variances[:k] <= spectrum.resolution,
         _inseparable(spectrum, k),
-        passes,
+        passes or 0,
         bytes_read,
     )
 

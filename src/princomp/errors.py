@@ -12,7 +12,7 @@
     │   ├── ConstantColumnError                a column without spread cannot be scaled
     │   ├── MalformedFileError                 a table file that is cut, ragged or of another kind
     │   └── ModelFileError                     a model file that is cut, changed or too new
-    ├── NotAvailableError (ValueError)         the fit kept too little to answer
+    ├── NotAvailableError (ValueError, AttributeError)  the fit kept too little to answer
     ├── InputNotFoundError (FileNotFoundError)
     ├── OutputExistsError (FileExistsError)    nothing is overwritten unasked
     ├── OutputError (OSError)                  an output could not be written
@@ -130,7 +130,7 @@ class ModelFileError(DataError):
     """A model file that is cut short, changed or of an unknown version."""
 
 
-class NotAvailableError(PrincompError, ValueError):
+class NotAvailableError(PrincompError, ValueError, AttributeError):
     """The fit kept too little to answer without the data."""
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+import warnings
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from princomp.arrays import FloatArray
 from princomp.attributes import FittedAttributes
+from princomp.choosing import for_fraction
 from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError
 from princomp.fitted import Fitted
 from princomp.fitting import fit_rows, fit_summary, truncated_to
 from princomp.model_contents import Saved
 from princomp.model_file import write
-from princomp.parameters import Request, checked_components
+from princomp.parameters import Request, checked_components, is_a
 from princomp.sources.any import Rows, rows_of
 from princomp.sources.covariance import checked_covariance, checked_mean
 from princomp.sources.frames import column_names, from_frame, is_frame
@@ -154,6 +156,9 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.center = center
         self.missing = missing
 
+    # The command line sets it; a class attribute, so that a fit in Python costs nothing.
+    id_column_: str | None = None
+
     # ---- fitting ---------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -183,7 +188,7 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         before = self.__dict__.copy()
         try:
             data, columns, file = self._rows(X, reset=True)
-            weights = _weights(sample_weight, data)
+            weights = _weights(sample_weight, data.shape[0])
             try:
                 self._fitted = fit_rows(data, weights, request, columns)
             except NotFiniteError as error:
@@ -206,6 +211,13 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         known = None if reset or not is_file else self.__dict__.get("feature_names_in_")
         data, columns, file = rows_of(X, columns=None if known is None else list(known))
         self._check_columns(data.shape[1], reset)
+        if not reset and columns is None and "feature_names_in_" in self.__dict__:
+            warnings.warn(
+                f"X does not have valid feature names, but {type(self).__name__} was fitted with "
+                "feature names",
+                UserWarning,
+                stacklevel=4,
+            )
         if reset and columns is not None:
             self.feature_names_in_ = np.asarray(columns, dtype=object)
         return data, columns, file
@@ -274,30 +286,32 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             When C is not a covariance.
         """
         model = cls(**parameters)
+        if is_frame(C):
+            table = from_frame(C)
+            C, feature_names = table.data, feature_names or table.columns
         covariance = checked_covariance(C)
         p = len(covariance)
-        if n_samples is None and model.n_components == "mle":
+        known = _checked_count(n_samples)
+        if known is None and model.n_components == "mle":
             raise ParameterError(
                 "n_components='mle' needs the number of rows behind the covariance",
                 place={"parameter": "n_samples"},
                 hint="PCA.from_covariance(C, n_samples=…, n_components='mle')",
             )
-        if n_samples is not None and n_samples < 2:
-            raise ShapeError(
-                f"a covariance needs at least 2 rows, got n_samples={n_samples}",
-                place={"parameter": "n_samples"},
-                hint="give the number of rows behind the covariance, or leave it out",
+        if mean is None and not model.center:
+            raise ParameterError(
+                "center=False moves a covariance back to the origin, which needs the mean",
+                place={"parameter": "mean"},
+                hint="give mean=…; or mean=0 where C is already about the origin",
             )
         centre = np.zeros(p) if mean is None else checked_mean(mean, p)
-        # How many rows there were bounds neither the rank nor k here: C says it all.
-        rows = float(n_samples) if n_samples is not None else float(p + 1)
+        # C may be of full rank whatever the number of rows (shrinkage): it says it all.
+        rows = float(p + 1 if known is None else known)
         moments = Moments.of_covariance(covariance, centre, rows)
-        if n_samples is not None and n_samples <= p:
-            moments = replace(moments, count=n_samples)
         return model._take(
             moments,
-            n_samples=n_samples,
-            mean_known=mean is not None or not model.center,
+            n_samples=known,
+            mean_known=mean is not None,
             feature_names=feature_names,
         )
 
@@ -341,7 +355,9 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         fitted = self._state
         if isinstance(fitted.summary, Columns):
             k = checked_components(n_components)
-            if isinstance(k, int) and 0 < k <= fitted.k:
+            if isinstance(k, float):
+                k = for_fraction(fitted.rates, k)
+            if isinstance(k, int) and k <= fitted.k:
                 return self._copy_with(truncated_to(fitted, k), n_components=n_components)
         return self._again(n_components=n_components)
 
@@ -358,6 +374,7 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             columns=None if names is None else tuple(names),
             dtype=fitted.dtype,
             mean_known=fitted.mean_known,
+            dropped=fitted.dropped,
         )
         return model
 
@@ -366,6 +383,7 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         model = type(self)(**{**parameters, **changes})
         model._fitted = fitted
         model.n_features_in_ = self.n_features_in_
+        model.id_column_ = self.id_column_
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         return model
@@ -411,7 +429,9 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             When there are not k scores a row.
         """
         fitted = self._state
-        scores = from_frame(X).data if is_frame(X) else np.asarray(X)
+        scores: Any = X if isinstance(X, np.ndarray) else rows_of(X)[0]
+        if sp.issparse(scores):
+            scores = scores.toarray()
         if scores.dtype.kind != "f" or scores.dtype.itemsize not in (4, 8):
             scores = scores.astype(np.float64)
         if scores.ndim != 2 or scores.shape[1] != fitted.k:
@@ -453,7 +473,7 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             self._state,
             self.get_params(deep=False),
             None if names is None else tuple(str(name) for name in names),
-            self.__dict__.get("id_column_"),
+            self.id_column_,
         )
         write(path, saved, overwrite=overwrite)
 
@@ -477,11 +497,39 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return tags
 
 
-def _weights(sample_weight: Any, data: Any) -> Weights:
+def _weights(sample_weight: Any, n: int) -> Weights:
+    """Frequencies (n,), checked."""
     if sample_weight is None:
         return None
-
-    weights: Weights = _check_sample_weight(
-        sample_weight, data, dtype=np.float64, ensure_non_negative=True
-    )
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    place = {"parameter": "sample_weight"}
+    if weights.shape != (n,):
+        raise ShapeError(
+            f"Sample weights must be 1D array or scalar: sample_weight has shape {weights.shape}, "
+            f"and there are {n} rows",
+            place=place,
+            hint=f"give one weight a row: an array of shape ({n},)",
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if wrong.size:
+        raise ParameterError(
+            f"Negative values, NaN or infinity in sample_weight: sample_weight[{wrong[0]}] is "
+            f"{weights[wrong[0]]:g}",
+            place={**place, "row": int(wrong[0])},
+            hint="weights are frequencies: finite and not below 0",
+        )
     return weights
+
+
+def _checked_count(n_samples: Any) -> int | None:
+    if n_samples is None:
+        return None
+    if not (is_a(n_samples, Integral) and n_samples >= 2):
+        raise ShapeError(
+            f"a covariance needs at least 2 rows, got n_samples={n_samples!r}",
+            place={"parameter": "n_samples"},
+            hint="give the number of rows behind the covariance, or leave it out",
+        )
+    return int(n_samples)

@@ -83,17 +83,17 @@ class Fitted:
     @cached_property
     def components(self) -> FloatArray:
         """Axes (k, p) in the precision of the data."""
-        return np.array(self.spectrum.axes[: self.k], dtype=self.dtype)
+        return _frozen(self.spectrum.axes[: self.k].astype(self.dtype))
 
     @cached_property
     def variances(self) -> FloatArray:
         """Variances (k,) of the components."""
-        return np.array(self.spectrum.variances[: self.k])
+        return _frozen(self.spectrum.variances[: self.k].copy())
 
     @cached_property
     def rates(self) -> FloatArray:
         """Contribution rates (k,)."""
-        return np.array(self.spectrum.rates[: self.k])
+        return _frozen(self.spectrum.rates[: self.k].copy())
 
     @cached_property
     def singular_values(self) -> FloatArray:
@@ -109,7 +109,7 @@ class Fitted:
                 "singular values need the number of rows",
                 hint="PCA.from_covariance(C, n_samples=…)",
             )
-        return np.sqrt(self.variances) * np.sqrt(self.summary.rows - 1.0)
+        return _frozen(np.sqrt(self.variances) * np.sqrt(self.summary.rows - 1.0))
 
     @cached_property
     def noise_variance(self) -> float:
@@ -125,7 +125,7 @@ class Fitted:
     @cached_property
     def mean(self) -> FloatArray:
         """What is subtracted from each column (p,): zero where not centred."""
-        return np.array(self.summary.mean) if self.centred else np.zeros(self.p)
+        return _frozen(np.array(self.summary.mean) if self.centred else np.zeros(self.p))
 
     @cached_property
     def mean_low(self) -> FloatArray:
@@ -140,7 +140,7 @@ class Fitted:
     @cached_property
     def loadings(self) -> FloatArray:
         """Axes times √λ (p, k)."""
-        return self.spectrum.axes[: self.k].T * np.sqrt(self.variances)
+        return _frozen(self.spectrum.axes[: self.k].T * np.sqrt(self.variances))
 
     @cached_property
     def plan(self) -> Plan:
@@ -238,7 +238,7 @@ class Fitted:
 
     def covariance(self) -> FloatArray:
         """Model covariance (p, p) in squared units: kept components, the rest as even noise."""
-        axes, noise = self.spectrum.axes[: self.k], self.noise_variance
+        axes, noise = self.spectrum.axes[: self.k], self._sound_noise
         model = (axes.T * (self.variances - noise)) @ axes
         model.flat[:: self.p + 1] += noise
         if self.scale is not None:
@@ -311,3 +311,9 @@ def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
     if not centred:
         summary = summary.about_origin()
     return summary if scale is None else summary.scaled(scale)
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    """Read-only: an attribute changed in place would no longer be what transform uses."""
+    array.flags.writeable = False
+    return array

@@ -17,20 +17,18 @@ from princomp.planning import Choice, Facts, choose
 from princomp.scaling import Names, divisors
 from princomp.solvers import dense, lanczos, randomized, row_gram
 from princomp.solvers.null_space import completed
-from princomp.solvers.operator import CentredRows
+from princomp.solvers.operator import CentredRows, safe_exponent
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Extremes, Moments, Triangle
 from princomp.summaries.blocks import Weights, stored_bytes
 
-__all__ = ["fit_rows", "fit_summary", "truncated_to"]
+__all__ = ["check_shape", "fit_rows", "fit_summary", "truncated_to"]
 
 # A covariance is given up for a more exact route when a wanted variance is within this
 # factor of what it can resolve: one digit.
 _RESOLVED = 16.0
 # Components that a truncated solver starts with when a fraction is wanted.
 _FIRST_GUESS = 16
-# Rows of up to 2 to this, by bytes of a number, may be squared twice within their precision.
-_SAFE_EXPONENT = {4: 20, 8: 200}
 _SUMMARIES: dict[str, Any] = {"moments": Moments, "triangle": Triangle, "columns": Columns}
 
 
@@ -130,6 +128,7 @@ def fit_summary(
     columns: Names = None,
     dtype: Any = np.float64,
     mean_known: bool = True,
+    dropped: int = 0,
 ) -> Fitted:
     """Fit a summary: no row is read.
 
@@ -146,7 +145,7 @@ def fit_summary(
         )
     check_rows(summary, summary.count, 0)
     if facts is None:
-        facts = Facts(summary.count, summary.p, request.n_components)
+        facts = Facts(n_samples or 0, summary.p, request.n_components)
     kind = "moments" if isinstance(summary, Moments) else "triangle"
     choice = Choice(kind, "eigh" if kind == "moments" else "svd", "solved from a kept summary")
     solved = _solve_summary(_Job(None, None, request, columns, extremes), summary, choice, 0)
@@ -161,6 +160,7 @@ def fit_summary(
         facts=facts._replace(wanted=request.n_components),
         choice=choice,
         passes=0,
+        dropped=dropped,
         extremes=extremes,
         mean_known=mean_known,
     )
@@ -213,10 +213,17 @@ def _refined(job: _Job, solved: _Solved) -> _Solved:
 
 
 def _unresolved(solved: _Solved) -> bool:
-    spectrum = solved.spectrum
-    last = min(solved.k, solved.summary.rank_limit, len(spectrum.variances)) - 1
-    resolved = _RESOLVED * spectrum.resolution
-    return last >= 0 and resolved > 0.0 and bool(spectrum.variances[last] <= resolved)
+    """Whether the last component, or the mean of those left out, is near the resolution."""
+    spectrum, k = solved.spectrum, solved.k
+    needed = _RESOLVED * spectrum.resolution
+    if needed == 0.0 or not k:
+        return False
+    # Columns without spread have their zeros by right: no route resolves them better.
+    rank = min(solved.summary.rank_limit, np.count_nonzero(solved.summary.column_scatter))
+    if spectrum.variances[min(k, rank) - 1] <= needed:
+        return True
+    left = spectrum.variances[k:rank]
+    return bool(len(left)) and bool(np.add.reduce(left) <= needed * (solved.summary.p - k))
 
 
 def _solve_rows(job: _Job, columns: Columns, choice: Choice, passes: int) -> _Solved:
@@ -224,7 +231,7 @@ def _solve_rows(job: _Job, columns: Columns, choice: Choice, passes: int) -> _So
     request = job.request
     scale = divisors(request.scale, columns, job.extremes, job.names)
     ready = prepared(columns, scale, request.center)
-    exponent = _exponent(ready, job.data.dtype)
+    exponent = safe_exponent(ready.column_scatter, job.data.dtype)
     divisor = scale
     if exponent:
         power = np.full(columns.p, 2.0**exponent)
@@ -254,13 +261,6 @@ def _solve_rows(job: _Job, columns: Columns, choice: Choice, passes: int) -> _So
         size = min(most, 2 * size)
 
 
-def _exponent(columns: Columns, dtype: Any) -> int:
-    """Power of two to divide the rows by where their products would leave the precision's range."""
-    largest = float(np.sqrt(columns.column_scatter.max(initial=0.0)))
-    exponent = int(np.frexp(largest)[1])
-    return exponent if largest > 0 and abs(exponent) > _SAFE_EXPONENT[dtype.itemsize] else 0
-
-
 def _truncated(
     rows: CentredRows, columns: Columns, size: int, request: Request, choice: Choice
 ) -> tuple[Spectrum, int]:
@@ -284,6 +284,19 @@ def truncated_to(fitted: Fitted, k: int) -> Fitted:
     return replace(fitted, k=k, spectrum=fitted.spectrum.first(k))
 
 
+def check_shape(facts: Facts) -> None:
+    """Refuse, by their shape alone, rows that a fit would refuse.
+
+    Raises
+    ------
+    ShapeError, ParameterError
+    """
+    none = np.zeros(facts.columns)
+    shape = Columns(float(facts.rows), facts.rows, none, none, none)
+    check_rows(shape, facts.rows, 0)
+    check_wanted(facts.wanted, shape, facts.solver)
+
+
 def check_rows(summary: Any, n: int, dropped: int) -> None:
     """Refuse too few rows to see a variance.
 
@@ -302,6 +315,7 @@ def check_rows(summary: Any, n: int, dropped: int) -> None:
     raise ShapeError(
         f"a variance needs at least 2 rows, and there is 1 sample (n_samples = {n})"
         if n == 1
-        else f"a variance needs a sum of weights above 1, got {summary.rows:g} over {n} rows",
-        hint="give more rows",
+        else f"a variance needs a sum of weights above 1, got {summary.rows:g} over {n} rows"
+        + ("" if summary.rows else ": every weight is zero"),
+        hint="give more rows" if n == 1 else "weights are frequencies: give more, or larger ones",
     )

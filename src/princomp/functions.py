@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,12 +14,14 @@ from princomp.choosing import for_fraction
 from princomp.engines.local import fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.estimator import PCA
+from princomp.fitting import check_shape
 from princomp.model_file import read
 from princomp.parameters import Request, is_a
 from princomp.planning import SMALL, Plan, choose
 from princomp.solvers.lanczos import solve_rows
-from princomp.solvers.operator import CentredRows
+from princomp.solvers.operator import CentredRows, safe_exponent
 from princomp.sources.any import rows_of
+from princomp.sources.files import read_table
 from princomp.sources.memory import refuse_not_finite
 from princomp.summaries import Columns
 from princomp.summaries.blocks import is_sparse
@@ -82,12 +85,15 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
         raise ParameterError(
             f"ddof={ddof!r} is not lawful", place={"parameter": "ddof"}, hint="choose 0 or 1"
         )
-    model = PCA(scale="unit", svd_solver=_METHODS[method]).fit(X)
+    if isinstance(X, str | os.PathLike):
+        X = read_table(X)
+    n, p = rows_of(X)[0].shape
+    # The eigenvalues of wide data are found from products of rows: p × p is never needed.
+    solver = "row_gram" if method == "ED" and p > n else _METHODS[method]
+    model = PCA(scale="unit", svd_solver=solver).fit(X)
     k = for_fraction(model.contribution_rate_, float(threshold), reach=True)
     scores: FloatArray = model.truncated(k or model.n_components_).transform(X)
     if ddof == 0:
-        n = model.n_samples_
-        assert n is not None
         scores = scores * np.sqrt(n / (n - 1))
     return scores
 
@@ -144,9 +150,14 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     if not center:
         columns = columns.about_origin()
     variances = columns.column_scatter / max(columns.rows - 1.0, 1.0)
-    rows = CentredRows.of(data, columns.mean, columns.mean_low, variances, None, None)
+    exponent = safe_exponent(columns.column_scatter, data.dtype)
+    divisor = np.full(p, 2.0**exponent) if exponent else None
+    rows = CentredRows.of(data, columns.mean, columns.mean_low, variances, divisor, None)
+    columns = columns if divisor is None else columns.scaled(divisor)
     if n * p <= SMALL or (not is_sparse(data) and k > _MOST_OF_ALL * min(n, p)):
-        whole = rows.matmul(np.eye(p)) if is_sparse(data) else rows.rows
+        whole = rows.rows
+        if is_sparse(data):
+            whole = rows.matmul(np.eye(p)) if p <= n else rows.rmatmul(np.eye(n)).T
         u, s, vt = lapack_svd(whole)
     else:
         with one_blas_thread():
@@ -156,7 +167,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
             u, s, turn = lapack_svd(rows.matmul(axes.T))
         vt = turn @ axes
     signs = fix_signs(vt[:k])
-    return u[:, :k] * signs, s[:k], vt[:k] * signs[:, None]
+    return u[:, :k] * signs, np.ldexp(s[:k], exponent), vt[:k] * signs[:, None]
 
 
 def plan(X: Any, n_components: int | float | str | None = None, **parameters: Any) -> Plan:
@@ -185,6 +196,7 @@ def plan(X: Any, n_components: int | float | str | None = None, **parameters: An
     request = Request.of(PCA(n_components, **parameters))
     data, _, _ = rows_of(X)
     facts = request.facts(data)
+    check_shape(facts)
     return Plan.of(facts, choose(facts))
 
 

@@ -216,7 +216,7 @@ def _check_shapes(tensors: dict[str, Any], document: dict[str, Any]) -> None:
     """Exact names and shapes."""
     p, k, kind = document["facts"][1], document["k"], document["summary"]
     factor = tensors.get("factor", np.empty((0, p)))
-    bodies = {"moments": (p, p), "columns": (p,), "triangle": (min(len(factor), p), p)}
+    bodies = {"moments": (p, p), "columns": (p,), "triangle": (min(len(factor), 2 * p), p)}
     shapes: dict[str, Any] = {
         "mean": (p,),
         "mean_low": (p,),

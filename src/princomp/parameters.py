@@ -47,6 +47,10 @@ class Request(NamedTuple):
             _among("scale", scale, _SCALES, "None", "an array of divisors")
         _among("svd_solver", parameters.svd_solver, tuple(SOLVERS))
         _among("missing", parameters.missing, _MISSING)
+        for name in ("center", "whiten", "copy"):
+            value = getattr(parameters, name)
+            if not isinstance(value, bool | np.bool_):
+                raise _unlawful(name, value, "True", "False")
         normalizer = parameters.power_iteration_normalizer
         _among("power_iteration_normalizer", normalizer, _NORMALIZERS)
         tol, power, extra = parameters.tol, parameters.iterated_power, parameters.n_oversamples
@@ -116,5 +120,5 @@ def _unlawful(name: str, value: Any, *lawful: str) -> ParameterError:
     return ParameterError(
         f"{name}={value!r} is not lawful",
         place={"parameter": name},
-        hint=f"{name} is one of {', '.join(lawful)}",
+        hint=f"{name} must be {' or '.join(lawful)}",
     )

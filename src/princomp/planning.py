@@ -90,7 +90,7 @@ def choose(facts: Facts) -> Choice:
         return Choice(*asked, f"svd_solver={solver!r} was asked for")
     small = n * p <= SMALL
     if stored is not None:
-        return _choose_sparse(n, p)
+        return _choose_sparse(n, p, wanted)
     if n >= p or (wanted == "mle" and p <= SCATTER_COLUMNS):
         if p > SCATTER_COLUMNS and _few(wanted, p):
             return Choice("columns", "lanczos", f"p² = {p:,}² does not pay for so few components")
@@ -105,7 +105,9 @@ def choose(facts: Facts) -> Choice:
     return Choice("columns", "lanczos", "large × large: only products with the rows")
 
 
-def _choose_sparse(n: int, p: int) -> Choice:
+def _choose_sparse(n: int, p: int, wanted: int | float | str | None) -> Choice:
+    if wanted == "mle" and p <= SCATTER_COLUMNS:
+        return Choice("moments", "eigh", "Minka's rule needs all variances")
     if p <= SPARSE_SCATTER and n >= p:
         return Choice("moments", "eigh", "sparse with few columns: one pass, implicit centring")
     if n <= SPARSE_GRAM_ROWS:
@@ -131,7 +133,7 @@ class Plan:
     reasons : tuple of str
         Why; a fallback adds a line and is never silent.
     passes : int
-        Times that the rows are read; of an iterating solver, 0 before it has run.
+        Times that the rows are read; None of an iterating solver before it has run.
     memory : int
         Bytes beyond the data, an estimate of the peak.
     """
@@ -140,7 +142,7 @@ class Plan:
     summary: str
     solver: str
     reasons: tuple[str, ...]
-    passes: int
+    passes: int | None
     memory: int = field(default=0)
 
     @classmethod
@@ -182,10 +184,11 @@ class Plan:
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def __str__(self) -> str:
+        rows = f"{self.facts.rows:,}" if self.facts.rows else "unknown"
         kind = "dense" if self.facts.stored is None else f"sparse, {self.facts.stored:,} stored"
-        passes = str(self.passes) if self.passes else "until the residual is met"
+        passes = "until the residual is met" if self.passes is None else str(self.passes)
         lines = [
-            f"Plan for {self.facts.rows:,} × {self.facts.columns:,} {self.facts.dtype} ({kind})",
+            f"Plan for {rows} × {self.facts.columns:,} {self.facts.dtype} ({kind})",
             f"  summary  {self.summary}",
             f"  solver   {self.solver}",
             *(f"  {'why' if i == 0 else 'then':8} {why}" for i, why in enumerate(self.reasons)),
@@ -195,12 +198,12 @@ class Plan:
         return "\n".join(lines)
 
 
-def _passes(facts: Facts, choice: Choice) -> int:
+def _passes(facts: Facts, choice: Choice) -> int | None:
     once = 1 + facts.by_range
     if choice.summary != "columns":
         return once
     # Columns first, then the products of the rows, the axes and their residuals.
-    return 0 if is_truncated(choice.solver) else once + 5
+    return None if is_truncated(choice.solver) else once + 5
 
 
 def _memory(facts: Facts, choice: Choice) -> int:
@@ -215,6 +218,9 @@ def _memory(facts: Facts, choice: Choice) -> int:
         waiting = threads + 2 if n > step else 1
         state = p * p if choice.summary == "moments" else min(2 * p, n) * p
         return blocks + (waiting + 4) * state * 8
+    if choice.solver == "randomized":
+        # A sketch, its factor and the product it is made of, beside the centred rows.
+        return n * p * size + 4 * (k + 10) * max(n, p) * size
     copy = n * p * size if facts.stored is None else 12 * facts.stored
     if choice.solver == "row_gram":
         return copy + 4 * n * n * 8 + 3 * k * p * 8

@@ -59,7 +59,14 @@ def divisors(
 
 
 def _given_scale(scale: Any, p: int, names: Names) -> FloatArray:
-    divisor = np.asarray(scale, dtype=np.float64)
+    try:
+        divisor = np.asarray(scale, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"scale={scale!r} holds something that is no number",
+            place={"parameter": "scale"},
+            hint="scale is None, 'unit', 'pareto', 'range' or one number a column",
+        ) from None
     if divisor.shape != (p,):
         raise ShapeError(
             f"scale has shape {divisor.shape}, and there are {p} columns",
@@ -69,7 +76,7 @@ def _given_scale(scale: Any, p: int, names: Names) -> FloatArray:
     wrong = np.flatnonzero(~(np.isfinite(divisor) & (divisor > 0)))
     if wrong.size:
         raise ParameterError(
-            f"scale must be positive and finite, got {divisor[wrong[0]]!r} "
+            f"scale must be positive and finite, got {divisor[wrong[0]]:g} "
             f"for {_label(names, wrong[0])}",
             place={"parameter": "scale", "column": _name(names, wrong[0])},
             hint="a column that is not to be scaled has divisor 1",

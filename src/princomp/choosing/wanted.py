@@ -27,7 +27,7 @@ def check_wanted(wanted: int | float | str | None, summary: Any, solver: str) ->
         With the lawful range.
     """
     most = most_components(summary)
-    truncated = solver in ("arpack", "randomized")
+    truncated = solver in ("arpack", "lanczos", "randomized")
     if isinstance(wanted, str):
         if truncated:
             raise ParameterError(
@@ -77,7 +77,7 @@ def resolve(
     if isinstance(wanted, int):
         return wanted
     if isinstance(wanted, str):
-        return minka_mle(spectrum.variances, rows)
+        return minka_mle(spectrum.variances, rows) if complete else None
     needed = for_fraction(spectrum.rates, wanted)
     if needed is None and complete:
         return min(len(spectrum.variances), most)

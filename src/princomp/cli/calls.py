@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ __all__ = [
     "estimator",
     "hand_over",
     "read",
+    "refuse_inputs",
     "results",
     "write_results",
 ]
@@ -28,6 +30,12 @@ def estimator(options: dict[str, Any]) -> PCA:
     """The estimator that the flags describe."""
     from princomp.estimator import PCA
 
+    if options["k"] == 0:
+        raise errors.ShapeError(
+            "-k 0 leaves no scores to write",
+            place={"parameter": "k"},
+            hint="ask for at least 1 component",
+        )
     return PCA(
         options["k"],
         svd_solver=options["solver"],
@@ -134,11 +142,24 @@ def write_results(model: PCA, table: Table, files: dict[str, Path], force: bool)
     model.save(files["model"], overwrite=force)
 
 
-def check_output(output: Path | None, force: bool) -> None:
-    """Refuse an output that cannot be written, before any work."""
+def refuse_inputs(outputs: Iterable[Path], *inputs: Path) -> None:
+    """Refuse to write over what is read, whatever was forced."""
+    read = {path.resolve() for path in inputs}
+    for output in outputs:
+        if output.resolve() in read:
+            raise errors.OutputExistsError(
+                f"{output} is an input of this run and would be lost",
+                place={"file": str(output)},
+                hint="give the output another name",
+            )
+
+
+def check_output(output: Path | None, force: bool, *inputs: Path) -> None:
+    """Refuse an output that cannot be written, or is an input, before any work."""
     from princomp.outputs import check_writable, table_format
 
     if output is not None:
+        refuse_inputs([output], *inputs)
         table_format(output)
         check_writable([output], force=force)
 

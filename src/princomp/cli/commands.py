@@ -6,7 +6,7 @@ import contextlib
 import csv
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,7 @@ from princomp.cli.calls import (
     estimator,
     hand_over,
     read,
+    refuse_inputs,
     results,
     write_results,
 )
@@ -27,7 +28,13 @@ __all__ = ["cli"]
 _SOLVERS = ("auto", "full", "covariance_eigh", "arpack", "lanczos", "randomized", "row_gram")
 
 
-class _Components(click.ParamType[int | float | str]):
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[int | float | str]
+else:
+    _ParamType = click.ParamType  # a generic only in newer releases of click
+
+
+class _Components(_ParamType):
     """-k: a number, a fraction or the name of a rule."""
 
     name = "K"
@@ -141,6 +148,7 @@ def fit(file: Path, as_json: bool, debug: bool, **options: Any) -> None:
     from princomp.documents import of_fit, scale_hint
 
     files = results(file, options)
+    refuse_inputs(files.values(), file)
     check_writable(files.values(), force=options["force"])
     table = read(file, options)
     model = estimator(options).fit(table)
@@ -182,7 +190,7 @@ def transform(
     from princomp.functions import load
 
     pca = load(model)
-    check_output(output, force)
+    check_output(output, force, model, file)
     names = getattr(pca, "feature_names_in_", None)
     table, notes = bound(file, None if names is None else [str(n) for n in names], pca)
     scores = pca.transform(table)
@@ -212,7 +220,7 @@ def inverse(
     from princomp.functions import load
 
     pca = load(model)
-    check_output(output, force)
+    check_output(output, force, model, file)
     names = None if file.name.lower().endswith(".npy") else component_names(pca.n_components_)
     table, notes = bound(file, names, pca)
     rows = pca.inverse_transform(table.data)

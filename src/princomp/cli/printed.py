@@ -48,7 +48,8 @@ def print_summary(model: PCA) -> None:
     shown = min(len(names), max(fitted.k, 1) + 3, 20)
     for i in range(shown):
         value, rate, accumulated = table[i]
-        left = "" if i < fitted.k else " (left out)"
+        noise = value <= fitted.spectrum.resolution
+        left = " (noise)" if noise else "" if i < fitted.k else " (left out)"
         grid.add_row(names[i] + left, f"{value:.7g}", f"{rate:.2%}", f"{accumulated:.2%}")
     Console(highlight=False, width=None if sys.stdout.isatty() else 100).print(grid)
     if shown < len(names):

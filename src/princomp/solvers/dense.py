@@ -24,17 +24,39 @@ def roundoff(p: int, unit: float) -> float:
 
 def solve_moments(moments: Moments, k: int | None = None) -> Spectrum:
     """Spectrum of a scatter: all p variances and the first ``k`` axes (all by default)."""
+    diagonal = moments.column_scatter
+    total = max(float(np.add.reduce(diagonal)), 0.0) / (moments.rows - 1.0)
+    if total and np.minimum.reduce(diagonal) == 0.0:
+        return _without_constant_columns(moments, k, total)
+    values, axes = _decomposed(moments, k)
+    variances = _within_rank(values, moments.rank_limit)
+    return Spectrum(variances, axes, total, roundoff(moments.p, moments.unit))
+
+
+def _decomposed(moments: Moments, k: int | None) -> tuple[FloatArray, FloatArray]:
+    """All variances and the first ``k`` axes by eigendecomposition."""
     p = moments.p
-    divisor = moments.rows - 1.0
     if k is not None and p >= _SUBSET_COLUMNS and 0 < k <= _SUBSET * p:
         values = eigvalsh(moments.scatter)
         axes = eigh_top(moments.scatter, k)[1]
     else:
         values, axes = eigh(moments.scatter)
         axes = axes[:k]
-    total = max(float(np.add.reduce(moments.column_scatter)), 0.0) / divisor
-    variances = _within_rank(values / divisor, moments.rank_limit)
-    return Spectrum(variances, axes, total, roundoff(p, moments.unit))
+    return values / (moments.rows - 1.0), axes
+
+
+def _without_constant_columns(moments: Moments, k: int | None, total: float) -> Spectrum:
+    """The same with the columns of no scatter left out: their entries of an axis are zero."""
+    p, live = moments.p, np.flatnonzero(moments.column_scatter)
+    zero = np.zeros(len(live))
+    scatter = moments.scatter[np.ix_(live, live)]
+    rest = Moments(moments.rows, moments.count, zero, zero, scatter, moments.unit)
+    values, inner = _decomposed(rest, k)
+    variances, axes = np.zeros(p), np.zeros((len(inner), p))
+    variances[: len(live)] = np.maximum(values, 0.0)
+    axes[:, live] = inner
+    limit = min(moments.rank_limit, len(live))
+    return Spectrum(_within_rank(variances, limit), axes, total, roundoff(p, moments.unit))
 
 
 def solve_triangle(triangle: Triangle, k: int | None = None) -> Spectrum:

@@ -16,13 +16,22 @@ from princomp.arrays import FloatArray
 from princomp.summaries.blocks import Weights, is_sparse
 from princomp.threads import in_order
 
-__all__ = ["CentredRows", "split_full_columns"]
+__all__ = ["CentredRows", "safe_exponent", "split_full_columns"]
 
 # A mean that exceeds this many standard deviations would cancel in an implicit product.
 _MEAN_DOMINATES = 3.0
+# Rows of up to 2 to this, by bytes of a number, may be squared twice within their precision.
+_SAFE_EXPONENT = {4: 20, 8: 200}
 # Numbers of a dense matrix that are multiplied as one piece, and from how many on a thread
 # has something to do.
 _PIECE, _THREADS_PAY = 2**20, 2**21
+
+
+def safe_exponent(column_scatter: FloatArray, dtype: np.dtype[Any]) -> int:
+    """Power of two to divide rows by where their products would leave the precision's range."""
+    largest = float(np.sqrt(column_scatter.max(initial=0.0)))
+    exponent = int(np.frexp(largest)[1])
+    return exponent if largest > 0 and abs(exponent) > _SAFE_EXPONENT[dtype.itemsize] else 0
 
 
 def split_full_columns(rows: Any, mean: FloatArray, variances: FloatArray) -> tuple[Any, Any]:

@@ -112,13 +112,10 @@ def refuse_not_finite(
     missing = int(np.isnan(values).sum())
     infinite = int(bad.sum()) - missing
     # People count the rows of a file from 1; an index into an array starts at 0.
-    spot = (
-        f"X[{row}, {column}]"
-        if columns is None and file is None
-        else (f"row {row + 1}, {with_columns(columns, column)}")
-    )
+    from_one = columns is not None or file is not None
+    spot = f"row {row + 1}, {with_columns(columns, column)}" if from_one else f"X[{row}, {column}]"
     place: dict[str, Any] = {
-        "row": row + 1 if file else row,
+        "row": row + from_one,
         "column": column if columns is None else columns[column],
     }
     if file:

@@ -18,15 +18,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from princomp.arrays import FloatArray, column_sums
-from princomp.errors import NotFiniteError, ShapeError
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
 
 __all__ = [
     "Weights",
     "block_rows",
     "check_finite",
     "check_mergeable",
-    "drop_weightless",
     "is_sparse",
+    "lawful_block",
     "merged_mean",
     "shift_of",
     "stored_bytes",
@@ -63,10 +63,29 @@ def stored_bytes(data: Any) -> int:
     return int(data.nbytes)
 
 
-def drop_weightless(block: Any, weights: Weights) -> tuple[Any, Weights]:
-    """Leave out the rows of weight zero: they are as good as not there."""
-    if weights is None or (weights > 0).all():
+def lawful_block(block: Any, weights: Weights) -> tuple[Any, Weights]:
+    """A block of float32 or float64 without its rows of weight zero, as good as not there.
+
+    Raises
+    ------
+    ParameterError
+        For a negative weight.
+    """
+    if not hasattr(block, "dtype"):
+        block = np.asarray(block)
+    if block.dtype.char not in "fd":
+        block = block.astype(np.float64)
+    if weights is None:
+        return block, None
+    weights = np.asarray(weights, dtype=np.float64)
+    if (weights > 0).all():
         return block, weights
+    if not (weights >= 0).all():
+        raise ParameterError(
+            f"a weight is {weights.min():g}",
+            place={"parameter": "weights"},
+            hint="weights are frequencies: not below 0",
+        )
     kept = weights > 0
     return block[kept], weights[kept]
 

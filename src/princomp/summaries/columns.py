@@ -11,8 +11,8 @@ from princomp.arrays import EPS, FloatArray, two_sum
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
-    drop_weightless,
     is_sparse,
+    lawful_block,
     shift_of,
 )
 from princomp.summaries.centred import Centred
@@ -56,7 +56,7 @@ class Columns(Centred):
         NotFiniteError
             With the place in the block.
         """
-        block, weights = drop_weightless(block, weights)
+        block, weights = lawful_block(block, weights)
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         with np.errstate(all="ignore"):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from princomp.arrays import FloatArray
-from princomp.summaries.blocks import Weights, check_mergeable, drop_weightless, is_sparse
+from princomp.summaries.blocks import Weights, check_mergeable, is_sparse, lawful_block
 
 __all__ = ["Extremes"]
 
@@ -39,7 +39,7 @@ class Extremes:
     @classmethod
     def of(cls, block: Any, weights: Weights = None, *, precise: bool = True) -> Extremes:
         """Extremes of a block (m, p)."""
-        block, weights = drop_weightless(block, weights)
+        block, weights = lawful_block(block, weights)
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         low, high = block.min(axis=0), block.max(axis=0)

@@ -15,8 +15,8 @@ from princomp.summaries.blocks import (
     Weights,
     check_finite,
     check_mergeable,
-    drop_weightless,
     is_sparse,
+    lawful_block,
     merged_mean,
     shift_of,
 )
@@ -90,7 +90,7 @@ class Moments(Centred):
         NotFiniteError
             With the place in the block.
         """
-        block, weights = drop_weightless(block, weights)
+        block, weights = lawful_block(block, weights)
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         if is_sparse(block):

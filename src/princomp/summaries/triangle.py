@@ -11,8 +11,8 @@ from princomp.arrays import EPS, FloatArray, qr_r, two_sum
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
-    drop_weightless,
     is_sparse,
+    lawful_block,
     shift_of,
 )
 from princomp.summaries.centred import Centred
@@ -57,7 +57,7 @@ class Triangle(Centred):
         NotFiniteError
             With the place in the block.
         """
-        block, weights = drop_weightless(block, weights)
+        block, weights = lawful_block(block, weights)
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         dense = block.toarray() if is_sparse(block) else block

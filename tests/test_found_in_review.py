@@ -1,0 +1,157 @@
+"""Faults that a review found, each with the recipe that showed it."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import multivariate_normal
+from threadpoolctl import threadpool_info
+
+from princomp import PCA, Moments, load, pca, plan, svd
+from princomp.errors import NotAvailableError, ParameterError, ShapeError
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "row_gram", "lanczos"])
+@pytest.mark.parametrize("n", [2, 5, 10, 11, 15, 19, 20, 21, 30])
+def test_every_height_of_a_summary_is_saved_and_loaded(solver, n, rng, tmp_path):
+    X = rng.standard_normal((n, 10))
+    X[:, 9] = X[:, 8]
+    model = PCA(svd_solver=solver).fit(X)
+    model.save(tmp_path / "m.pca")
+    assert (load(tmp_path / "m.pca").transform(X) == model.transform(X)).all()
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 150.0), (np.float64, 1e8)])
+def test_noise_below_the_resolution_asks_for_a_more_exact_route(dtype, size, rng):
+    X = (rng.standard_normal((1000, 50)) + rng.standard_normal((1000, 1)) * size).astype(dtype)
+    model = PCA(1).fit(X)
+    exact = X.astype(np.float64)
+    truth = np.linalg.svd(exact - exact.mean(axis=0), compute_uv=False)[1:] ** 2 / 999
+    assert model.noise_variance_ == pytest.approx(truth.mean(), rel=1e-3)
+    if dtype == np.float32:
+        normal = multivariate_normal(model.mean_, model._state.covariance())
+        assert model.score(X) == pytest.approx(normal.logpdf(exact).mean(), rel=1e-4)
+
+
+def test_minkas_rule_sees_all_variances(rng):
+    X = rng.standard_normal((200, 30)) * np.linspace(5, 0.5, 30)
+    with pytest.raises(ParameterError, match="cannot be a string"):
+        PCA("mle", svd_solver="lanczos").fit(X)
+    tall = sp.random_array((2500, 2100), density=0.001, rng=rng, format="csr")
+    assert plan(tall, n_components="mle").solver == "eigh"
+
+
+def test_overlapping_fits_give_blas_its_threads_back(rng):
+    def threads():
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    before, X = threads(), rng.standard_normal((300, 40))
+    start = threading.Barrier(4)
+
+    def work(_):
+        start.wait()
+        for _ in range(20):
+            PCA(3).fit(X)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert threads() == before
+
+
+@pytest.mark.parametrize("factor", [1e-90, 1e150])
+def test_svd_scales_along(factor, rng):
+    X = rng.standard_normal((2000, 200))
+    s = svd(X, 2)[1]
+    np.testing.assert_allclose(svd(X * factor, 2)[1] / factor, s, rtol=1e-12)
+
+
+def test_svd_of_few_sparse_rows_stays_small(rng):
+    X = sp.random_array((10, 20_000), density=0.01, rng=rng, format="csr")
+    U, s, Vt = svd(X, 3)
+    np.testing.assert_allclose((U * s) @ Vt @ Vt.T, X @ Vt.T, atol=1e-10)
+
+
+def test_a_shrunk_covariance_keeps_its_rank(rng):
+    C = np.cov(rng.standard_normal((10, 20)), rowvar=False) + 0.1 * np.eye(20)
+    model = PCA.from_covariance(C, n_samples=np.int64(10))
+    expected = np.linalg.eigvalsh(C)[::-1][:10]
+    np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_samples", [1, 200.0, "3", np.nan, True])
+def test_what_is_no_number_of_rows(n_samples):
+    with pytest.raises(ShapeError, match="n_samples"):
+        PCA.from_covariance(np.eye(3), n_samples=n_samples)
+
+
+def test_an_uncentred_model_of_a_covariance_needs_the_mean():
+    with pytest.raises(ParameterError, match="mean"):
+        PCA.from_covariance(np.eye(3), center=False)
+
+
+def test_a_derived_model_remembers_the_rows_left_out(rng):
+    X = rng.standard_normal((30, 4))
+    X[3, 1] = np.nan
+    model = PCA(3, missing="drop").fit(X)
+    assert model.rescaled("unit").n_dropped_ == model.truncated(2).n_dropped_ == 1
+
+
+def test_attributes_cannot_be_changed_in_place(rng):
+    model = PCA(2).fit(rng.standard_normal((30, 4)))
+    with pytest.raises(ValueError, match="read-only"):
+        model.components_ *= -1
+
+
+def test_an_attribute_that_is_not_there_is_not_there():
+    model = PCA.from_covariance(np.eye(3))
+    assert not hasattr(model, "singular_values_")
+    with pytest.raises(NotAvailableError, match="number of rows"):
+        _ = model.singular_values_
+
+
+def test_fewer_components_of_a_wide_fit_by_a_fraction(rng):
+    X = rng.standard_normal((20, 300))
+    model = PCA(8, svd_solver="row_gram").fit(X)
+    assert model.truncated(0.2).n_components_ == PCA(0.2).fit(X).n_components_
+    assert model.truncated(0).n_components_ == 0
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float16, bool])
+def test_summaries_take_any_numbers(dtype, rng):
+    X = rng.integers(0, 2, (50, 3)).astype(dtype)
+    moments, exact = Moments.of(X), X.astype(np.float64)
+    np.testing.assert_allclose(moments.mean, exact.mean(axis=0), rtol=1e-14)
+    np.testing.assert_allclose(Moments.of(exact.tolist()).scatter, moments.scatter)
+    with pytest.raises(ParameterError, match="-1"):
+        Moments.of(X, np.full(50, -1.0))
+
+
+def test_wide_standardised_data_never_form_p_by_p(rng):
+    X = rng.standard_normal((20, 3000))
+    np.testing.assert_allclose(pca(X, 0.5), pca(X, 0.5, method="SVD"), atol=1e-9)
+
+
+def test_a_constant_column_costs_no_second_pass(rng):
+    X = rng.standard_normal((200, 5))
+    X[:, 2] = 7.0
+    model = PCA().fit(X)
+    assert model.plan_.summary == "moments"
+    assert (model.components_[:4, 2] == 0).all()
+    assert model.explained_variance_[4] == 0
+
+
+def test_a_plan_refuses_what_a_fit_refuses(rng):
+    with pytest.raises(ShapeError, match="between 0 and"):
+        plan(rng.standard_normal((20, 4)), n_components=9)
+    with pytest.raises(ShapeError, match="at least 2 rows"):
+        plan(rng.standard_normal((1, 4)))
+
+
+def test_an_array_after_a_frame_is_told(rng):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.standard_normal((20, 3)), columns=list("abc"))
+    model = PCA(2).fit(frame)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.transform(frame.to_numpy())
