@@ -21,7 +21,7 @@ from princomp.fitting import fit_rows, fit_summary, truncated_to
 from princomp.model_contents import Saved
 from princomp.model_file import write
 from princomp.parameters import Request, checked_components, is_a
-from princomp.sources.any import Rows, rows_of
+from princomp.sources.any import Rows, is_plain, rows_of
 from princomp.sources.covariance import checked_covariance, checked_mean
 from princomp.sources.frames import column_names, from_frame, is_frame
 from princomp.sources.memory import refuse_not_finite
@@ -204,7 +204,7 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _rows(self, X: Any, *, reset: bool) -> Rows:
         """Rows to compute with, after their columns were compared with those of the fit."""
-        if is_frame(X):
+        if not is_plain(X) and is_frame(X):
             self._check_names(X, reset)
             return rows_of(X)
         is_file = isinstance(X, str | os.PathLike)

@@ -218,12 +218,16 @@ def _unresolved(solved: _Solved) -> bool:
     needed = _RESOLVED * spectrum.resolution
     if needed == 0.0 or not k:
         return False
+    limit, columns = solved.summary.rank_limit, solved.summary.p
+    least = spectrum.variances[min(k, limit) - 1]
+    if least > needed and (k >= limit or spectrum.variances[k] > needed * (columns - k)):
+        return False
     # Columns without spread have their zeros by right: no route resolves them better.
-    rank = min(solved.summary.rank_limit, np.count_nonzero(solved.summary.column_scatter))
+    rank = min(limit, np.count_nonzero(solved.summary.column_scatter))
     if spectrum.variances[min(k, rank) - 1] <= needed:
         return True
     left = spectrum.variances[k:rank]
-    return bool(len(left)) and bool(np.add.reduce(left) <= needed * (solved.summary.p - k))
+    return bool(len(left)) and bool(np.add.reduce(left) <= needed * (columns - k))
 
 
 def _solve_rows(job: _Job, columns: Columns, choice: Choice, passes: int) -> _Solved:

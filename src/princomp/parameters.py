@@ -49,7 +49,7 @@ class Request(NamedTuple):
         _among("missing", parameters.missing, _MISSING)
         for name in ("center", "whiten", "copy"):
             value = getattr(parameters, name)
-            if not isinstance(value, bool | np.bool_):
+            if value is not True and value is not False and not isinstance(value, np.bool_):
                 raise _unlawful(name, value, "True", "False")
         normalizer = parameters.power_iteration_normalizer
         _among("power_iteration_normalizer", normalizer, _NORMALIZERS)

@@ -98,8 +98,8 @@ def shift_of(block: FloatArray, weights: Weights = None) -> FloatArray:
         share = (weights / weights.sum()).astype(block.dtype)
         nearby: FloatArray = first + share @ (block - first)
         return nearby
-    sample = block[:: max(1, len(block) // _SAMPLE)]
-    return first + column_sums(sample - first) / block.dtype.type(len(sample))
+    sample = block[:: -(-len(block) // _SAMPLE)]
+    return first + column_sums(sample - first) / len(sample)
 
 
 def check_finite(sums: FloatArray, block: Any) -> None:
