@@ -155,3 +155,24 @@ def test_an_array_after_a_frame_is_told(rng):
     model = PCA(2).fit(frame)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         model.transform(frame.to_numpy())
+
+
+def test_a_covariance_in_a_frame_names_its_columns(rng):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.standard_normal((30, 3)), columns=list("abc"))
+    model = PCA.from_covariance(frame.cov(), mean=frame.mean())
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    np.testing.assert_allclose(np.abs(model.transform(frame)), np.abs(PCA().fit_transform(frame)))
+    other = PCA.from_covariance(frame.cov(), feature_names=np.array(["x", "y", "z"]))
+    assert list(other.feature_names_in_) == ["x", "y", "z"]
+
+
+def test_an_uncentred_model_needs_the_number_of_rows_too(rng):
+    X = rng.standard_normal((30, 3)) + 2
+    C, mean = np.cov(X, rowvar=False), X.mean(axis=0)
+    with pytest.raises(ParameterError, match="number of rows"):
+        PCA.from_covariance(C, mean=mean, center=False)
+    model = PCA.from_covariance(C, mean=mean, n_samples=30, center=False)
+    np.testing.assert_allclose(
+        model.explained_variance_, PCA(center=False).fit(X).explained_variance_
+    )

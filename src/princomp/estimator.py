@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
 
 from princomp.arrays import FloatArray
 from princomp.attributes import FittedAttributes
 from princomp.choosing import for_fraction
-from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.fitted import Fitted
 from princomp.fitting import fit_rows, fit_summary, truncated_to
+from princomp.inputs import TableInput, checked_weights
 from princomp.model_contents import Saved
 from princomp.model_file import write
 from princomp.parameters import Request, checked_components, is_a
-from princomp.sources.any import Rows, is_plain, rows_of
+from princomp.sources.any import rows_of
 from princomp.sources.covariance import checked_covariance, checked_mean
-from princomp.sources.frames import column_names, from_frame, is_frame
+from princomp.sources.frames import from_frame, is_frame
 from princomp.sources.memory import refuse_not_finite
 from princomp.summaries import Columns, Moments, Triangle
-from princomp.summaries.blocks import Weights
 
 __all__ = ["PCA"]
 
 
-class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PCA(
+    FittedAttributes,
+    TableInput,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
     """Principal component analysis.
 
     A drop-in for :class:`sklearn.decomposition.PCA`: its parameters, attributes and
@@ -188,7 +191,7 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         before = self.__dict__.copy()
         try:
             data, columns, file = self._rows(X, reset=True)
-            weights = _weights(sample_weight, data.shape[0])
+            weights = checked_weights(sample_weight, data.shape[0])
             try:
                 self._fitted = fit_rows(data, weights, request, columns)
             except NotFiniteError as error:
@@ -201,57 +204,6 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit, then transform the same rows: exactly ``fit(X).transform(X)``."""
         return self.fit(X, y, sample_weight)._scores(X)
-
-    def _rows(self, X: Any, *, reset: bool) -> Rows:
-        """Rows to compute with, after their columns were compared with those of the fit."""
-        if not is_plain(X) and is_frame(X):
-            self._check_names(X, reset)
-            return rows_of(X)
-        is_file = isinstance(X, str | os.PathLike)
-        known = None if reset or not is_file else self.__dict__.get("feature_names_in_")
-        data, columns, file = rows_of(X, columns=None if known is None else list(known))
-        self._check_columns(data.shape[1], reset)
-        if not reset and columns is None and "feature_names_in_" in self.__dict__:
-            warnings.warn(
-                f"X does not have valid feature names, but {type(self).__name__} was fitted with "
-                "feature names",
-                UserWarning,
-                stacklevel=4,
-            )
-        if reset and columns is not None:
-            self.feature_names_in_ = np.asarray(columns, dtype=object)
-        return data, columns, file
-
-    def _check_names(self, frame: Any, reset: bool) -> None:
-        """Remember, or compare, the names of a frame's columns as scikit-learn does."""
-        try:
-            validate_data(self, frame, reset=reset, skip_check_array=True)
-        except ValueError as error:
-            known = [str(name) for name in self.__dict__.get("feature_names_in_", ())]
-            given = column_names(frame)
-            missing = [name for name in known if name not in given]
-            new = [name for name in given if name not in known]
-            told = [
-                f"{what}: {', '.join(map(repr, names))}"
-                for what, names in (("missing", missing), ("new", new))
-                if names
-            ]
-            raise ColumnError(
-                str(error).strip(),
-                place={"missing": missing, "new": new},
-                hint="; ".join([*told, "give the columns of the fit, in their order"]),
-            ) from None
-
-    def _check_columns(self, p: int, reset: bool) -> None:
-        if reset:
-            self.n_features_in_ = p
-            self.__dict__.pop("feature_names_in_", None)
-        elif p != self.n_features_in_:
-            raise ShapeError(
-                f"X has {p} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input",
-                hint="give the columns that the model was fitted to, in their order",
-            )
 
     # ---- from what is already summed --------------------------------------------------
 
@@ -288,7 +240,7 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         model = cls(**parameters)
         if is_frame(C):
             table = from_frame(C)
-            C, feature_names = table.data, feature_names or table.columns
+            C, feature_names = table.data, table.columns if feature_names is None else feature_names
         covariance = checked_covariance(C)
         p = len(covariance)
         known = _checked_count(n_samples)
@@ -298,13 +250,14 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 place={"parameter": "n_samples"},
                 hint="PCA.from_covariance(C, n_samples=…, n_components='mle')",
             )
-        if mean is None and not model.center:
-            raise ParameterError(
-                "center=False moves a covariance back to the origin, which needs the mean",
-                place={"parameter": "mean"},
-                hint="give mean=…; or mean=0 where C is already about the origin",
-            )
         centre = np.zeros(p) if mean is None else checked_mean(mean, p)
+        if not model.center and (mean is None or (known is None and centre.any())):
+            raise ParameterError(
+                "center=False moves a covariance back to the origin, which needs the mean and the "
+                "number of rows",
+                place={"parameter": "mean"},
+                hint="give mean=… and n_samples=…; or mean=0 where C is already about the origin",
+            )
         # C may be of full rank whatever the number of rows (shrinkage): it says it all.
         rows = float(p + 1 if known is None else known)
         moments = Moments.of_covariance(covariance, centre, rows)
@@ -495,32 +448,6 @@ class PCA(FittedAttributes, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing == "drop"
         return tags
-
-
-def _weights(sample_weight: Any, n: int) -> Weights:
-    """Frequencies (n,), checked."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    place = {"parameter": "sample_weight"}
-    if weights.shape != (n,):
-        raise ShapeError(
-            f"Sample weights must be 1D array or scalar: sample_weight has shape {weights.shape}, "
-            f"and there are {n} rows",
-            place=place,
-            hint=f"give one weight a row: an array of shape ({n},)",
-        )
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if wrong.size:
-        raise ParameterError(
-            f"Negative values, NaN or infinity in sample_weight: sample_weight[{wrong[0]}] is "
-            f"{weights[wrong[0]]:g}",
-            place={**place, "row": int(wrong[0])},
-            hint="weights are frequencies: finite and not below 0",
-        )
-    return weights
 
 
 def _checked_count(n_samples: Any) -> int | None:

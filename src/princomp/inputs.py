@@ -1,0 +1,106 @@
+"""What a person hands to the estimator: rows, column names to compare, weights."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from princomp.errors import ColumnError, ParameterError, ShapeError
+from princomp.sources.any import Rows, is_plain, rows_of
+from princomp.sources.frames import column_names, is_frame
+from princomp.summaries.blocks import Weights
+
+__all__ = ["TableInput", "checked_weights"]
+
+
+class TableInput:
+    """The part of an estimator that takes tables and remembers their columns."""
+
+    n_features_in_: int
+
+    def _rows(self, X: Any, *, reset: bool) -> Rows:
+        """Rows to compute with, after their columns were compared with those of the fit."""
+        if not is_plain(X) and is_frame(X):
+            self._check_names(X, reset)
+            return rows_of(X)
+        is_file = isinstance(X, str | os.PathLike)
+        known = None if reset or not is_file else self.__dict__.get("feature_names_in_")
+        data, columns, file = rows_of(X, columns=None if known is None else list(known))
+        self._check_columns(data.shape[1], reset)
+        if not reset and columns is None and "feature_names_in_" in self.__dict__:
+            warnings.warn(
+                f"X does not have valid feature names, but {type(self).__name__} was fitted with "
+                "feature names",
+                UserWarning,
+                stacklevel=4,
+            )
+        if reset and columns is not None:
+            self.feature_names_in_ = np.asarray(columns, dtype=object)
+        return data, columns, file
+
+    def _check_names(self, frame: Any, reset: bool) -> None:
+        """Remember, or compare, the names of a frame's columns as scikit-learn does."""
+        try:
+            validate_data(self, frame, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            known = [str(name) for name in self.__dict__.get("feature_names_in_", ())]
+            given = column_names(frame)
+            missing = [name for name in known if name not in given]
+            new = [name for name in given if name not in known]
+            told = [
+                f"{what}: {', '.join(map(repr, names))}"
+                for what, names in (("missing", missing), ("new", new))
+                if names
+            ]
+            raise ColumnError(
+                str(error).strip(),
+                place={"missing": missing, "new": new},
+                hint="; ".join([*told, "give the columns of the fit, in their order"]),
+            ) from None
+
+    def _check_columns(self, p: int, reset: bool) -> None:
+        if reset:
+            self.n_features_in_ = p
+            self.__dict__.pop("feature_names_in_", None)
+        elif p != self.n_features_in_:
+            raise ShapeError(
+                f"X has {p} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input",
+                hint="give the columns that the model was fitted to, in their order",
+            )
+
+
+def checked_weights(sample_weight: Any, n: int) -> Weights:
+    """Frequencies (n,), or None where every row counts once.
+
+    Raises
+    ------
+    ShapeError, ParameterError
+        With the first weight that is none.
+    """
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    place = {"parameter": "sample_weight"}
+    if weights.shape != (n,):
+        raise ShapeError(
+            f"Sample weights must be 1D array or scalar: sample_weight has shape {weights.shape}, "
+            f"and there are {n} rows",
+            place=place,
+            hint=f"give one weight a row: an array of shape ({n},)",
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if wrong.size:
+        raise ParameterError(
+            f"Negative values, NaN or infinity in sample_weight: sample_weight[{wrong[0]}] is "
+            f"{weights[wrong[0]]:g}",
+            place={**place, "row": int(wrong[0])},
+            hint="weights are frequencies: finite and not below 0",
+        )
+    return weights
