@@ -7,7 +7,7 @@ this file alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, lru_cache
 from threading import Lock
@@ -47,10 +47,10 @@ _TIE = 1e-12
 # Factorisations up to this order run on one BLAS thread, so that their bits do not depend
 # on how many there are; beyond, a machine with many cores would wait too long.
 _REPRODUCIBLE = 2048
-# How many fits hold BLAS to one thread now, and the limit that they share.
+# How many fits hold BLAS to one thread now, and what it had before.
 _holding = Lock()
 _holders = 0
-_held: Any = None
+_before: list[int] = []
 
 
 @lru_cache(maxsize=32)
@@ -168,10 +168,23 @@ def divided(matrix: FloatArray, divisor: FloatArray) -> FloatArray:
 
 
 @cache
-def _blas_controller() -> Any:
+def _blas_libraries() -> list[Any]:
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(user_api="blas")
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _set_threads(numbers: Iterable[int]) -> None:
+    """Set the threads of each BLAS library in this process."""
+    for library, number in zip(_blas_libraries(), numbers, strict=True):
+        # threadpoolctl lets one thread set limits and ignores the others; the one that
+        # holds the lock here speaks for all fits, so it takes that role for the moment.
+        take_over = getattr(library, "clear_controlling_thread", None)
+        if take_over is not None:
+            take_over(force=True)
+        library.set_num_threads(number)
+        if take_over is not None:
+            take_over(force=True)
 
 
 def _reproducible(order: int) -> AbstractContextManager[None]:
@@ -186,11 +199,11 @@ def one_blas_thread() -> Iterator[None]:
 
     The limit is the process's: fits that overlap share it, and the last restores it.
     """
-    global _holders, _held
+    global _holders, _before
     with _holding:
         if not _holders:
-            _held = _blas_controller().limit(limits=1)
-            _held.__enter__()
+            _before = [library.get_num_threads() for library in _blas_libraries()]
+            _set_threads(1 for _ in _before)
         _holders += 1
     try:
         yield
@@ -198,4 +211,4 @@ def one_blas_thread() -> Iterator[None]:
         with _holding:
             _holders -= 1
             if not _holders:
-                _held.__exit__(None, None, None)
+                _set_threads(_before)
