@@ -176,3 +176,26 @@ def test_an_uncentred_model_needs_the_number_of_rows_too(rng):
     np.testing.assert_allclose(
         model.explained_variance_, PCA(center=False).fit(X).explained_variance_
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("fraction_of_noise", [1.0, 1e-9])
+def test_few_components_of_a_scatter_in_memory(monkeypatch, dtype, fraction_of_noise, rng):
+    """The route of 2,000 columns and more, which knows only the variances asked for."""
+    monkeypatch.setattr("princomp.planning.LANCZOS_COLUMNS", 50)
+    X = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 400)) * 10
+    X += fraction_of_noise * rng.standard_normal((500, 400))
+    X = np.vstack([X, X[::-1]]).astype(dtype)
+    model = PCA(3).fit(X)
+    assert model.plan_.summary in ("moments", "triangle")
+    exact = X.astype(np.float64)
+    truth = np.linalg.svd(exact - exact.mean(axis=0), compute_uv=False) ** 2 / 999
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(model.explained_variance_, truth[:3], rtol=30 * 400 * eps)
+    assert model.noise_variance_ == pytest.approx(truth[3:].sum() / 397, rel=1e-2)
+    if fraction_of_noise == 1.0:
+        assert model.plan_.solver == "lanczos"
+        # In float32 that noise is near what products of float32 resolve.
+        assert len(model.plan_.reasons) == (1 if dtype == np.float64 else 2)
+    else:
+        assert len(model.plan_.reasons) > 1

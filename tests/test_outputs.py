@@ -10,6 +10,7 @@ import stat
 import numpy as np
 import pytest
 
+from princomp.atomic import atomic_write, check_writable
 from princomp.errors import (
     ColumnError,
     OutputError,
@@ -17,7 +18,7 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
-from princomp.outputs import FORMATS, atomic_write, check_writable, table_format, write_table
+from princomp.outputs import FORMATS, table_format, write_table
 from princomp.sources.files import read_table
 
 X = np.array([[0.1, -0.0, 1e300], [1 / 3, 5e-324, np.nan], [2.0**53, np.inf, -1e-7]])

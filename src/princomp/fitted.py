@@ -114,13 +114,10 @@ class Fitted:
     @cached_property
     def noise_variance(self) -> float:
         """Mean variance of the p − k components left out; zero beyond the rank."""
-        left = self.p - self.k
-        if left <= 0 or self.k >= self.analysed.rank_limit:
+        rank = self.analysed.rank_limit
+        if self.k >= min(self.p, rank):
             return 0.0
-        variances = self.spectrum.variances
-        if len(variances) >= min(self.p, self.analysed.rank_limit):
-            return float(variances[self.k :].sum()) / left
-        return max(self.spectrum.total - float(variances[: self.k].sum()), 0.0) / left
+        return self.spectrum.left_out(self.k, rank) / (self.p - self.k)
 
     @cached_property
     def mean(self) -> FloatArray:

@@ -219,15 +219,12 @@ def _unresolved(solved: _Solved) -> bool:
     if needed == 0.0 or not k:
         return False
     limit, columns = solved.summary.rank_limit, solved.summary.p
-    least = spectrum.variances[min(k, limit) - 1]
-    if least > needed and (k >= limit or spectrum.variances[k] > needed * (columns - k)):
+    noise_resolved = spectrum.left_out(k, limit) > needed * (columns - k)
+    if spectrum.variances[min(k, limit) - 1] > needed and (k >= limit or noise_resolved):
         return False
     # Columns without spread have their zeros by right: no route resolves them better.
     rank = min(limit, np.count_nonzero(solved.summary.column_scatter))
-    if spectrum.variances[min(k, rank) - 1] <= needed:
-        return True
-    left = spectrum.variances[k:rank]
-    return bool(len(left)) and bool(np.add.reduce(left) <= needed * (columns - k))
+    return bool(spectrum.variances[min(k, rank) - 1] <= needed) or (k < rank and not noise_resolved)
 
 
 def _solve_rows(job: _Job, columns: Columns, choice: Choice, passes: int) -> _Solved:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.atomic import PathLike, atomic_write, check_writable
+from princomp.atomic import PathLike, atomic_write
 from princomp.errors import (
     ColumnError,
     MissingLibraryError,
@@ -25,7 +25,7 @@ from princomp.errors import (
     ShapeError,
 )
 
-__all__ = ["FORMATS", "atomic_write", "check_writable", "table_format", "write_table"]
+__all__ = ["FORMATS", "table_format", "write_table"]
 
 _Ids: TypeAlias = Sequence[Any] | NDArray[np.object_] | None
 _Numbers: TypeAlias = NDArray[np.floating[Any]]

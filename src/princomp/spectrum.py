@@ -106,6 +106,13 @@ class Spectrum:
         """Running sum of the rates (q,), not above one."""
         return np.minimum(np.cumsum(self.rates), 1.0)
 
+    def left_out(self, k: int, rank: int) -> float:
+        """Variance beyond the first ``k``, of rows whose rank is at most ``rank``."""
+        if len(self.variances) >= rank:
+            return float(np.add.reduce(self.variances[k:]))
+        # A truncated solver knows the total and what it found.
+        return max(self.total - float(np.add.reduce(self.variances[:k])), 0.0)
+
     def times_power(self, exponent: int) -> Spectrum:
         """The same axes with variances multiplied by 2 to the ``exponent``, exactly."""
         if not exponent:

@@ -156,7 +156,8 @@ def refuse_inputs(outputs: Iterable[Path], *inputs: Path) -> None:
 
 def check_output(output: Path | None, force: bool, *inputs: Path) -> None:
     """Refuse an output that cannot be written, or is an input, before any work."""
-    from princomp.outputs import check_writable, table_format
+    from princomp.atomic import check_writable
+    from princomp.outputs import table_format
 
     if output is not None:
         refuse_inputs([output], *inputs)
