@@ -42,7 +42,7 @@ def main() -> None:
     for p in (500, 1000, 2000):
         for kind, rows in (("decaying", decaying(3 * p, p)), ("flat", None)):
             X = rows if rows is not None else np.random.default_rng(1).standard_normal((3 * p, p))
-            moments, _ = fold(Moments, X)
+            moments = fold(Moments, X).summary
             for k in (10, p // 20):
                 rng = np.random.default_rng(0)
                 compare(

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 import princomp
 from model_bytes import TALL, opened, signed, tampered
@@ -182,7 +183,7 @@ def test_documents_that_are_no_objects_are_refused(contents, load, text):
     arrays, metadata, _ = opened(content)
     metadata["document"] = text
     with pytest.raises(ModelFileError):
-        load(signed(princomp.model_file.safetensors.numpy.save(arrays, metadata)))
+        load(signed(safetensors.numpy.save(arrays, metadata)))
 
 
 def _with_header(content, change):

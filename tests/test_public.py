@@ -18,9 +18,12 @@ from command_line import ENVIRONMENT, ROOT
 NAMES = [
     "PCA",
     "Certificate",
+    "IncrementalPCA",
     "Moments",
     "Plan",
     "PrincompError",
+    "Progress",
+    "Sketch",
     "Spectrum",
     "Triangle",
     "__version__",
@@ -29,7 +32,7 @@ NAMES = [
     "plan",
     "svd",
 ]
-OPTIONAL = ["click", "dask", "matplotlib", "pandas", "polars", "pyarrow", "rich", "torch"]
+OPTIONAL = ["click", "dask", "h5py", "matplotlib", "pandas", "polars", "pyarrow", "rich", "torch", "zarr"]
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(princomp.__path__, prefix="princomp.")
 )

@@ -12,16 +12,21 @@ if TYPE_CHECKING:
     from princomp.errors import PrincompError
     from princomp.estimator import PCA
     from princomp.functions import load, pca, plan, svd
+    from princomp.incremental import IncrementalPCA
     from princomp.planning import Plan
+    from princomp.progress import Progress
     from princomp.spectrum import Spectrum
-    from princomp.summaries import Moments, Triangle
+    from princomp.summaries import Moments, Sketch, Triangle
 
 __all__ = [
     "PCA",
     "Certificate",
+    "IncrementalPCA",
     "Moments",
     "Plan",
     "PrincompError",
+    "Progress",
+    "Sketch",
     "Spectrum",
     "Triangle",
     "__version__",
@@ -36,9 +41,12 @@ __all__ = [
 _HOMES = {
     "PCA": "estimator",
     "Certificate": "certificate",
+    "IncrementalPCA": "incremental",
     "Moments": "summaries",
     "Plan": "planning",
     "PrincompError": "errors",
+    "Progress": "progress",
+    "Sketch": "summaries",
     "Spectrum": "spectrum",
     "Triangle": "summaries",
     "load": "functions",

@@ -7,10 +7,11 @@ this file alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, lru_cache
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ __all__ = [
     "fix_signs",
     "one_blas_thread",
     "qr_r",
+    "scratch",
     "squares_over",
     "svd",
     "two_sum",
@@ -42,6 +44,11 @@ EPS = float(np.finfo(np.float64).eps)
 _PANEL = 2**15
 # Up to this order NumPy's checks cost a third of the decomposition: LAPACK is called directly.
 _SMALL_EIGH = 64
+# Rows of float32 that are summed in their own precision: the error stays below one unit.
+_FEW_ROWS = 128
+# Smaller arrays are had at once, and larger ones are not kept for the next block.
+_FEW_BYTES, _SCRATCH = 2**16, 2**24
+_of_thread = local()
 # Entries of an axis this close to its largest are its equals.
 _TIE = 1e-12
 # Factorisations up to this order run on one BLAS thread, so that their bits do not depend
@@ -59,8 +66,32 @@ def _ones(size: int, dtype: np.dtype[Any]) -> FloatArray:
 
 
 def column_sums(matrix: FloatArray) -> FloatArray:
-    """Sums of the columns of a block, by BLAS: half the time of a reduction."""
-    return _ones(len(matrix), matrix.dtype) @ matrix
+    """Sums of the columns of a block in float64, by BLAS: half the time of a reduction.
+
+    float32 is summed over a few rows at a time: over thousands its sums would drift.
+    """
+    if matrix.dtype == np.float64 or len(matrix) <= _FEW_ROWS:
+        sums: FloatArray = _ones(len(matrix), matrix.dtype) @ matrix
+        return sums.astype(np.float64, copy=False)
+    whole = len(matrix) // _FEW_ROWS * _FEW_ROWS
+    groups = matrix[:whole].reshape(-1, _FEW_ROWS, matrix.shape[1])
+    total: FloatArray = (_ones(_FEW_ROWS, matrix.dtype) @ groups).sum(axis=0, dtype=np.float64)
+    return total if whole == len(matrix) else total + column_sums(matrix[whole:])
+
+
+def scratch(name: str, shape: tuple[int, ...], dtype: Any) -> FloatArray:
+    """An uninitialised array of this thread's, to be written over at the next call.
+
+    Blocks of one size follow one another; memory that is given back to the system between
+    them costs more, page by page, than the arithmetic on it.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if not _FEW_BYTES < size <= _SCRATCH:
+        return np.empty(shape, dtype)
+    kept: dict[str, FloatArray] = _of_thread.__dict__
+    if name not in kept or kept[name].nbytes < size:
+        kept[name] = np.empty(size, np.uint8)
+    return kept[name][:size].view(dtype).reshape(shape)
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -99,13 +99,11 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     target = _target(path)
     if not force and target.exists():
         raise _exists([target])
+    # Named before it is there: a signal may come right when it has been made.
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary, file = _create_beside(target)
-    except OSError as error:
-        raise _failed(target, error) from error
-    try:
-        with file:
+        with _created(temporary, target) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -176,14 +174,13 @@ def _refuse_folder(target: Path) -> None:
     )
 
 
-def _create_beside(target: Path) -> tuple[Path, BinaryIO]:
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+def _created(temporary: Path, target: Path) -> BinaryIO:
     # Not tempfile: its files are private (0600), while an output follows the umask …
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
     with contextlib.suppress(OSError):
         # … or keeps the permissions of the file it replaces.
         temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-    return temporary, os.fdopen(handle, "wb")
+    return os.fdopen(handle, "wb")
 
 
 def _publish(temporary: Path, target: Path, force: bool) -> None:

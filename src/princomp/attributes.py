@@ -10,8 +10,9 @@ from sklearn.exceptions import NotFittedError
 from princomp.arrays import FloatArray
 from princomp.certificate import Certificate
 from princomp.fitted import Fitted
+from princomp.online import Pending
 from princomp.planning import Plan
-from princomp.summaries import Columns, Moments, Triangle
+from princomp.summaries import Columns, Moments, Sketch, Triangle
 
 __all__ = ["FittedAttributes"]
 
@@ -21,12 +22,15 @@ class FittedAttributes:
 
     @property
     def _state(self) -> Fitted:
-        fitted: Fitted | None = self.__dict__.get("_fitted")
+        fitted: Fitted | Pending | None = self.__dict__.get("_fitted")
+        if type(fitted) is Pending:
+            return fitted.fitted
         if fitted is None:
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with rows "
                 "before using it."
             )
+        assert isinstance(fitted, Fitted)
         return fitted
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -118,7 +122,7 @@ class FittedAttributes:
         return self._state.certificate
 
     @property
-    def summary_(self) -> Moments | Triangle | Columns:
+    def summary_(self) -> Moments | Triangle | Columns | Sketch:
         """What was kept of the rows."""
         return self._state.summary
 

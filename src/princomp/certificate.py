@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from princomp.arrays import FloatArray
 from princomp.spectrum import Spectrum
-from princomp.summaries import Columns, Moments, Triangle
+from princomp.summaries import Columns, Moments, Sketch, Triangle
 
 __all__ = ["Certificate", "certify"]
 
@@ -27,7 +27,8 @@ class Certificate:
     Attributes
     ----------
     residuals : ndarray of shape (k,)
-        ‖Cv − λv‖ / λ₁ of each component; NaN where the fit kept nothing to measure it by.
+        ‖Cv − λv‖ / λ₁ of each component, an estimate where rows were only sketched; NaN
+        where the fit kept nothing to measure it by.
     orthogonality : float
         Largest entry of |VVᵀ − I|.
     below_resolution : ndarray of bool of shape (k,)
@@ -94,7 +95,7 @@ def _listed(components: NDArray[np.intp]) -> str:
 
 def certify(
     spectrum: Spectrum,
-    summary: Moments | Triangle | Columns,
+    summary: Moments | Triangle | Columns | Sketch,
     k: int,
     *,
     passes: int | None,
@@ -112,10 +113,12 @@ def certify(
     )
 
 
-def _residuals(spectrum: Spectrum, summary: Moments | Triangle | Columns, k: int) -> FloatArray:
+def _residuals(
+    spectrum: Spectrum, summary: Moments | Triangle | Columns | Sketch, k: int
+) -> FloatArray:
     if spectrum.residuals is not None:
         return spectrum.residuals[:k]
-    if isinstance(summary, Columns):
+    if isinstance(summary, Columns | Sketch):
         return np.full(k, np.nan)
     if spectrum.largest == 0.0:
         return np.zeros(k)

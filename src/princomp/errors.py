@@ -11,7 +11,11 @@
     │   ├── ColumnError                        a column is missing, unknown or named twice
     │   ├── ConstantColumnError                a column without spread cannot be scaled
     │   ├── MalformedFileError                 a table file that is cut, ragged or of another kind
-    │   └── ModelFileError                     a model file that is cut, changed or too new
+    │   ├── ModelFileError                     a model file that is cut, changed or too new
+    │   ├── CheckpointError                    a checkpoint that is damaged, or of another run
+    │   └── InputChangedError                  an input that changed while it was read
+    ├── MemoryLimitError (MemoryError)         no route fits in the memory that it may take
+    ├── InUseError                             another run holds this checkpoint
     ├── NotAvailableError (ValueError, AttributeError)  the fit kept too little to answer
     ├── InputNotFoundError (FileNotFoundError)
     ├── OutputExistsError (FileExistsError)    nothing is overwritten unasked
@@ -27,11 +31,15 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "CheckpointError",
     "ColumnError",
     "ConstantColumnError",
     "DataError",
+    "InUseError",
+    "InputChangedError",
     "InputNotFoundError",
     "MalformedFileError",
+    "MemoryLimitError",
     "MissingLibraryError",
     "ModelFileError",
     "NotAvailableError",
@@ -109,6 +117,9 @@ class ShapeError(DataError):
 class NotFiniteError(DataError):
     """NaN or infinity among the numbers."""
 
+    # Which of them, where it was found in a block.
+    value: float | None = None
+
 
 class NotNumericError(DataError):
     """Text where numbers must stand."""
@@ -128,6 +139,22 @@ class MalformedFileError(DataError):
 
 class ModelFileError(DataError):
     """A model file that is cut short, changed or of an unknown version."""
+
+
+class CheckpointError(DataError):
+    """A checkpoint that is damaged, or belongs to another input or other parameters."""
+
+
+class InputChangedError(DataError):
+    """An input that changed while it was read, or since a checkpoint was written."""
+
+
+class MemoryLimitError(PrincompError, MemoryError):
+    """No route fits in the memory that the fit may take."""
+
+
+class InUseError(PrincompError):
+    """Another run holds this checkpoint."""
 
 
 class NotAvailableError(PrincompError, ValueError, AttributeError):

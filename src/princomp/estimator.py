@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Self
 
@@ -11,19 +12,25 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from princomp.arrays import FloatArray
 from princomp.attributes import FittedAttributes
+from princomp.checkpoint import Checkpoint
 from princomp.choosing import for_fraction
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.fitted import Fitted
 from princomp.fitting import fit_rows, fit_summary, truncated_to
-from princomp.inputs import TableInput, checked_weights
+from princomp.inputs import TableInput, blocks_of, checked_weights
 from princomp.model_contents import Saved
 from princomp.model_file import write
+from princomp.online import Pending, Stream
 from princomp.parameters import Request, checked_components, is_a
+from princomp.progress import Tell
+from princomp.runs import passes_of
 from princomp.sources.any import rows_of
 from princomp.sources.covariance import checked_covariance, checked_mean
 from princomp.sources.frames import from_frame, is_frame
-from princomp.sources.memory import refuse_not_finite
-from princomp.summaries import Columns, Moments, Triangle
+from princomp.sources.memory import not_finite_in, refuse_not_finite
+from princomp.sources.source import Source
+from princomp.summaries import Columns, Moments, Sketch, Triangle
+from princomp.summaries.blocks import first_not_finite
 
 __all__ = ["PCA"]
 
@@ -58,7 +65,9 @@ class PCA(
         pass and an eigendecomposition. ``"full"``: QR and SVD, nothing squared.
         ``"arpack"``: Lanczos to a residual, fewer than min(n, p) components;
         ``"lanczos"`` is the same without that limit. ``"randomized"``: scikit-learn's.
-        ``"row_gram"``: n × n products of the rows.
+        ``"row_gram"``: n × n products of the rows. ``"krylov"``: rows are read block by
+        block, as often as it takes, p × p never formed. ``"sketch"``: rows are read once,
+        in memory p·l, with an estimate of the error.
     tol : float, default=0.0
         Residual at which Lanczos may stop, relative to the first variance; 0 is
         machine precision.
@@ -70,6 +79,11 @@ class PCA(
         Of ``"randomized"``.
     random_state : int, RandomState or None, default=None
         Of ``"randomized"``; every other solver is deterministic.
+    memory_limit : str, int or None, default=None
+        By how much a fit may make the process grow: ``"2GB"``, or bytes. None: 60% of
+        the memory that is free. A fit that cannot keep it is refused before it reads.
+    decay : float or None, default=None
+        Of ``partial_fit``: a row seen r rows ago has weight decayʳ.
     scale : None, "unit", "pareto", "range" or array of shape (p,), default=None
         What columns are divided by: nothing; their standard deviation (correlation
         PCA); its square root; largest minus smallest value; given divisors.
@@ -115,7 +129,7 @@ class PCA(
         Summary, solver, reasons, passes and memory.
     certificate_ : Certificate
         Residuals, orthogonality, variances below resolution, inseparable pairs.
-    summary_ : Moments, Triangle or Columns
+    summary_ : Moments, Triangle, Columns or Sketch
         What was kept of the rows.
     id_column_ : str or None
         Of a model that the command line made: the column that named the rows.
@@ -145,6 +159,8 @@ class PCA(
         scale: Any = None,
         center: bool = True,
         missing: str = "error",
+        memory_limit: int | str | None = None,
+        decay: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.copy = copy
@@ -158,24 +174,44 @@ class PCA(
         self.scale = scale
         self.center = center
         self.missing = missing
+        self.memory_limit = memory_limit
+        self.decay = decay
+
+    _fitted: Fitted | Pending
 
     # The command line sets it; a class attribute, so that a fit in Python costs nothing.
     id_column_: str | None = None
 
     # ---- fitting ---------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows.
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        progress: Tell | None = None,
+        checkpoint: Any = None,
+    ) -> Self:
+        """Fit to rows, in memory or not.
 
         Parameters
         ----------
-        X : array, sparse array, frame or path, of shape (n, p)
-            Any numeric dtype and layout; float32 stays float32. Frames of pandas,
-            polars and pyarrow keep their column names. A path to a CSV, TSV, Parquet,
-            Arrow or npy file is read.
+        X : array, sparse array, frame, path, list of paths, iterator or callable
+            Of shape (n, p). Any numeric dtype and layout; float32 stays float32. Frames of
+            pandas, polars and pyarrow keep their column names. Files (a wildcard among
+            them, several as one table bound by column name) are read block by block where
+            they are large. An iterator gives batches: arrays, sparse matrices, frames or
+            record batches; a callable that returns a new iterator can be read again.
         y : ignored
         sample_weight : array of shape (n,), optional
             Frequencies: weight 2 is the row twice; the divisor is Σw − 1.
+        progress : callable, optional
+            Called now and then with a :class:`~princomp.Progress`.
+        checkpoint : path, optional
+            A file that is written on the way, at most 30 seconds apart. The same call
+            goes on from it, with the bits of a run that was not interrupted. ``save``
+            deletes it.
 
         Returns
         -------
@@ -185,25 +221,167 @@ class PCA(
         ------
         NotFiniteError
             At NaN or infinity, with the first place.
+        MemoryLimitError
+            When no route fits in the memory limit; nothing was read then.
+        CheckpointError, InUseError
+            When the checkpoint belongs to another run, or another run holds it.
         ShapeError, ConstantColumnError, ParameterError
         """
+        return self._fit(X, sample_weight, progress, checkpoint)
+
+    def _fit(
+        self,
+        X: Any,
+        sample_weight: Any,
+        progress: Tell | None,
+        checkpoint: Any,
+        command: dict[str, Any] | None = None,
+    ) -> Self:
+        """Fit; ``command`` is what the checkpoint says resumes it."""
         request = Request.of(self)
         before = self.__dict__.copy()
+        passes = None
         try:
             data, columns, file = self._rows(X, reset=True)
             weights = checked_weights(sample_weight, data.shape[0])
+            if progress is not None or checkpoint is not None:
+                passes = passes_of(data, weights, request, columns, progress, checkpoint, command)
             try:
-                self._fitted = fit_rows(data, weights, request, columns)
+                self._fitted = fit_rows(data, weights, request, columns, passes)
             except NotFiniteError as error:
                 raise refuse_not_finite(data, error, columns=columns, file=file) from None
+            self.__dict__.pop("_checkpoint", None)
+            if checkpoint is not None:
+                self._checkpoint = checkpoint
         except BaseException:
             self.__dict__ = before  # a fit that fails leaves the earlier one as it was
             raise
+        finally:
+            if passes is not None:
+                passes.close()
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit, then transform the same rows: exactly ``fit(X).transform(X)``."""
         return self.fit(X, y, sample_weight)._scores(X)
+
+    # ---- online ------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows. The result is that of one ``fit`` on all rows, however they were cut.
+
+        Nothing is solved here; reading an attribute does that. After ``fit`` or ``load``
+        the rows are added to those of that fit.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+            Any number of rows from one on, dense or sparse.
+        y : ignored
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotAvailableError
+            After a fit that kept no summary rows can be added to.
+        NotFiniteError, ShapeError, ParameterError
+            Nothing was added then.
+        """
+        return self._online(X, sample_weight, Stream.add)
+
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take rows out that were added before: a sliding window, data withdrawn.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As they were given to ``fit`` or ``partial_fit``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotAvailableError
+            Where the fit cannot give rows back: ``svd_solver="full"``, ``scale="range"``,
+            ``decay``, and routes that kept no scatter.
+        ShapeError
+            When more is removed than was there.
+        """
+        self._state  # noqa: B018  (raises where nothing is fitted)
+        return self._online(X, sample_weight, Stream.remove)
+
+    def merge(self, other: PCA) -> Self:
+        """Add all rows of another fit, as if they had been given to this one.
+
+        Parameters
+        ----------
+        other : PCA
+            Of the same columns; it is not changed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ShapeError, ColumnError
+            Of other columns, or of another kind of summary.
+        NotAvailableError
+            When one of the two kept no summary rows can be added to.
+        """
+        if not isinstance(other, PCA):
+            raise ParameterError(
+                f"merge takes a fitted PCA, got {type(other).__name__}",
+                place={"parameter": "other"},
+                hint="model.merge(other), or model.partial_fit(rows)",
+            )
+        self._check_same_columns(other)
+        request = Request.of(self)
+        stream = Stream.copy_of(self._stream(request))
+        stream.merge(other._stream(Request.of(other)))
+        self._fitted = Pending(stream, request, self._names())
+        return self
+
+    def _online(self, X: Any, sample_weight: Any, change: Callable[..., None]) -> Self:
+        request = Request.of(self)
+        first = "_fitted" not in self.__dict__
+        before = self.__dict__.copy()
+        try:
+            data, columns, file = self._rows(X, reset=first)
+            weights = checked_weights(sample_weight, data.shape[0])
+            stream = self._stream(request)
+            at = 0
+            try:
+                for rows in blocks_of(data):
+                    stop = at + rows.shape[0]
+                    change(stream, rows, None if weights is None else weights[at:stop])
+                    at = stop
+            except NotFiniteError as error:
+                raise refuse_not_finite(rows, error, columns=columns, file=file) from None
+            self._fitted = Pending(stream, request, self._names())
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return self
+
+    def _stream(self, request: Request) -> Stream:
+        """What rows are added to."""
+        fitted = self.__dict__.get("_fitted")
+        if isinstance(fitted, Pending):
+            return fitted.stream
+        if isinstance(fitted, Fitted):
+            return Stream.after(fitted, request)
+        return Stream(request, self.n_features_in_)
+
+    def _names(self) -> tuple[str, ...] | None:
+        names = self.__dict__.get("feature_names_in_")
+        return None if names is None else tuple(names)
 
     # ---- from what is already summed --------------------------------------------------
 
@@ -270,7 +448,7 @@ class PCA(
 
     @classmethod
     def from_summary(
-        cls, summary: Moments | Triangle, *, feature_names: Any = None, **parameters: Any
+        cls, summary: Moments | Triangle | Sketch, *, feature_names: Any = None, **parameters: Any
     ) -> Self:
         """A fitted model from a summary, with the parameters of the constructor."""
         model = cls(**parameters)
@@ -317,14 +495,13 @@ class PCA(
     def _again(self, **changes: Any) -> Self:
         fitted = self._state
         model = self._copy_with(fitted, **changes)
-        names = getattr(self, "feature_names_in_", None)
         model._fitted = fit_summary(
             fitted.summary,
             Request.of(model),
             facts=fitted.facts,
             n_samples=fitted.n_samples,
             extremes=fitted.extremes,
-            columns=None if names is None else tuple(names),
+            columns=self._names(),
             dtype=fitted.dtype,
             mean_known=fitted.mean_known,
             dropped=fitted.dropped,
@@ -358,20 +535,35 @@ class PCA(
         return self._scores(X)
 
     def _scores(self, X: Any) -> FloatArray:
+        self._state  # noqa: B018  (raises where nothing is fitted)
+        data, _, file = self._rows(X, reset=False)
+        at, parts = 0, []
+        for rows in blocks_of(data):
+            parts.append(self._chunk_scores(rows, data, at, file))
+            at += rows.shape[0]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _chunk_scores(self, rows: Any, data: Any, at: int, file: str | None = None) -> FloatArray:
+        """Scores of some rows of ``data``, the first of which has number ``at``."""
         fitted = self._state
-        data, columns, file = self._rows(X, reset=False)
-        scores = fitted.scores(data, whiten=self.whiten)
+        scores = fitted.scores(rows, whiten=self.whiten)
         if not np.isfinite(scores).all() or not fitted.k:
-            self._check_finite(data, columns, file)
+            self._check_finite(rows, data, at, file)
         return scores
 
-    def _check_finite(self, data: Any, columns: Any, file: str | None) -> None:
-        values = data.data if sp.issparse(data) else data
+    def _check_finite(self, rows: Any, data: Any, at: int, file: str | None) -> None:
+        values = rows.data if sp.issparse(rows) else rows
         lawful = ~np.isinf(values) if self.missing == "drop" else np.isfinite(values)
-        if not lawful.all():
-            found = NotFiniteError("", place={"row": 0})
-            hint = "fill them; or fit with missing='drop', and such rows get empty scores"
-            raise refuse_not_finite(data, found, columns=columns, file=file, hint=hint)
+        if lawful.all():
+            return
+        hint = "fill them; or fit with missing='drop', and such rows get empty scores"
+        columns = self._names()
+        if isinstance(data, Source):
+            found = first_not_finite(rows)
+            found.place["row"] += at
+            raise not_finite_in(data, found, columns=columns, hint=hint)
+        found = NotFiniteError("", place={"row": 0})
+        raise refuse_not_finite(rows, found, columns=columns, file=file, hint=hint)
 
     def inverse_transform(self, X: Any) -> FloatArray:
         """Rows (n, p) in the units of the data, from scores (n, k).
@@ -381,8 +573,12 @@ class PCA(
         ShapeError
             When there are not k scores a row.
         """
-        fitted = self._state
         scores: Any = X if isinstance(X, np.ndarray) else rows_of(X)[0]
+        parts = [self._reconstructed(block) for block in blocks_of(scores)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _reconstructed(self, scores: Any) -> FloatArray:
+        fitted = self._state
         if sp.issparse(scores):
             scores = scores.toarray()
         if scores.dtype.kind != "f" or scores.dtype.itemsize not in (4, 8):
@@ -396,10 +592,13 @@ class PCA(
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log-likelihood of each row (n,) under probabilistic PCA (Tipping & Bishop 1999)."""
-        fitted = self._state
-        data, columns, file = self._rows(X, reset=False)
-        self._check_finite(data, columns, file)
-        return fitted.log_likelihood(data)
+        fitted, at, parts = self._state, 0, []
+        data, _, file = self._rows(X, reset=False)
+        for rows in blocks_of(data):
+            self._check_finite(rows, data, at, file)
+            parts.append(fitted.log_likelihood(rows))
+            at += rows.shape[0]
+        return np.concatenate(parts)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows."""
@@ -421,14 +620,16 @@ class PCA(
         OutputExistsError
             When the file exists and ``overwrite`` is false.
         """
-        names = self.__dict__.get("feature_names_in_")
+        names = self._names()
         saved = Saved(
             self._state,
-            self.get_params(deep=False),
-            None if names is None else tuple(str(name) for name in names),
+            {name: getattr(self, name) for name in PCA._get_param_names()},
+            None if names is None else tuple(map(str, names)),
             self.id_column_,
         )
         write(path, saved, overwrite=overwrite)
+        if (checkpoint := self.__dict__.pop("_checkpoint", None)) is not None:
+            Checkpoint.remove(checkpoint)
 
     @classmethod
     def _from_saved(cls, saved: Saved) -> Self:

@@ -16,10 +16,10 @@ from princomp.arrays import FloatArray
 from princomp.certificate import Certificate, certify
 from princomp.errors import NotAvailableError
 from princomp.planning import Choice, Facts, Plan
-from princomp.solvers.operator import split_full_columns
 from princomp.spectrum import Spectrum
-from princomp.summaries import Columns, Extremes, Moments, Triangle
+from princomp.summaries import Columns, Extremes, Moments, Sketch, Triangle
 from princomp.summaries.blocks import is_sparse
+from princomp.summaries.centred_rows import split_full_columns
 
 __all__ = ["Fitted"]
 
@@ -35,7 +35,7 @@ class Fitted:
 
     Parameters
     ----------
-    summary : Moments, Triangle or Columns
+    summary : Moments, Triangle, Columns or Sketch
         Of the rows as they were given, neither scaled nor uncentred.
     spectrum : Spectrum
         Of the analysed (centred, scaled) rows.
@@ -52,7 +52,7 @@ class Fitted:
         False where a covariance came without a mean.
     """
 
-    summary: Moments | Triangle | Columns
+    summary: Moments | Triangle | Columns | Sketch
     spectrum: Spectrum
     k: int
     scale: FloatArray | None
@@ -76,7 +76,7 @@ class Fitted:
         return self.summary.p
 
     @cached_property
-    def analysed(self) -> Moments | Triangle | Columns:
+    def analysed(self) -> Moments | Triangle | Columns | Sketch:
         """The summary as it was solved: scaled, and about the origin where not centred."""
         return prepared(self.summary, self.scale, self.centred)
 

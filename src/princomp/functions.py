@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,14 +18,15 @@ from princomp.estimator import PCA
 from princomp.fitting import check_shape
 from princomp.model_file import read
 from princomp.parameters import Request, is_a
-from princomp.planning import SMALL, Plan, choose
+from princomp.planning import SMALL, Plan, choose, memory_needed
 from princomp.solvers.lanczos import solve_rows
-from princomp.solvers.operator import CentredRows, safe_exponent
-from princomp.sources.any import rows_of
-from princomp.sources.files import read_table
+from princomp.sources.any import is_file, rows_of
+from princomp.sources.holding import whole
 from princomp.sources.memory import refuse_not_finite
+from princomp.sources.source import Source
 from princomp.summaries import Columns
 from princomp.summaries.blocks import is_sparse
+from princomp.summaries.centred_rows import CentredRows, safe_exponent
 
 __all__ = ["load", "pca", "plan", "svd"]
 
@@ -85,8 +87,7 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
         raise ParameterError(
             f"ddof={ddof!r} is not lawful", place={"parameter": "ddof"}, hint="choose 0 or 1"
         )
-    if isinstance(X, str | os.PathLike):
-        X = read_table(X)
+    X = _held(rows_of(X)[0]) if is_file(X) or callable(X) or isinstance(X, Iterator) else X
     n, p = rows_of(X)[0].shape
     # The eigenvalues of wide data are found from products of rows: p × p is never needed.
     solver = "row_gram" if method == "ED" and p > n else _METHODS[method]
@@ -134,6 +135,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     [4.] [[0. 1.]]
     """
     data, names, file = rows_of(X)
+    data = _held(data)
     n, p = data.shape
     if not (is_a(k, Integral) and 1 <= k <= min(n, p)):
         raise ShapeError(
@@ -142,7 +144,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
             hint=f"X has {n} rows and {p} columns",
         )
     try:
-        columns, _ = fold(Columns, data)
+        columns = fold(Columns, data).summary
     except NotFiniteError as error:
         raise refuse_not_finite(
             data, error, columns=names, file=file, hint="fill the missing values before"
@@ -175,7 +177,8 @@ def plan(X: Any, n_components: int | float | str | None = None, **parameters: An
 
     Parameters
     ----------
-    X : array, sparse array, frame or path, of shape (n, p)
+    X : array, sparse array, frame, path or source, of shape (n, p)
+        Of a file only what tells its shape is read.
     n_components : as for :class:`~princomp.PCA`
     **parameters
         Others of :class:`~princomp.PCA` that shape the plan, such as ``svd_solver``.
@@ -197,7 +200,19 @@ def plan(X: Any, n_components: int | float | str | None = None, **parameters: An
     data, _, _ = rows_of(X)
     facts = request.facts(data)
     check_shape(facts)
-    return Plan.of(facts, choose(facts))
+    choice = choose(facts)
+    if choice.summary == "hold":
+        # What follows is decided anew, with the rows in memory.
+        then = Plan.of(facts._replace(held=True), choose(facts._replace(held=True, limit=None)))
+        return replace(
+            then, memory=memory_needed(facts, choice), reasons=(choice.reason, *then.reasons)
+        )
+    return Plan.of(facts, choice)
+
+
+def _held(data: Any) -> Any:
+    """Rows in memory, where they come from a source."""
+    return whole(data) if isinstance(data, Source) else data
 
 
 def load(path: Any) -> PCA:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
 from princomp.errors import ColumnError, ParameterError, ShapeError
-from princomp.sources.any import Rows, is_plain, rows_of
+from princomp.sources.any import Rows, is_file, is_plain, rows_of
 from princomp.sources.frames import column_names, is_frame
+from princomp.sources.source import Source
 from princomp.summaries.blocks import Weights
 
-__all__ = ["TableInput", "checked_weights"]
+__all__ = ["TableInput", "blocks_of", "checked_weights"]
 
 
 class TableInput:
@@ -27,8 +28,9 @@ class TableInput:
         if not is_plain(X) and is_frame(X):
             self._check_names(X, reset)
             return rows_of(X)
-        is_file = isinstance(X, str | os.PathLike)
-        known = None if reset or not is_file else self.__dict__.get("feature_names_in_")
+        known = None
+        if not reset and (is_file(X) or callable(X) or isinstance(X, Iterator)):
+            known = self.__dict__.get("feature_names_in_")
         data, columns, file = rows_of(X, columns=None if known is None else list(known))
         self._check_columns(data.shape[1], reset)
         if not reset and columns is None and "feature_names_in_" in self.__dict__:
@@ -62,6 +64,21 @@ class TableInput:
                 hint="; ".join([*told, "give the columns of the fit, in their order"]),
             ) from None
 
+    def _check_same_columns(self, other: Any) -> None:
+        """Refuse another fit whose columns are not these, in this order."""
+        mine, theirs = (m.__dict__.get("feature_names_in_") for m in (self, other))
+        self._check_columns(other.n_features_in_, False)
+        if mine is None or theirs is None or list(map(str, mine)) == list(map(str, theirs)):
+            return
+        missing = [str(name) for name in mine if name not in set(theirs)]
+        new = [str(name) for name in theirs if name not in set(mine)]
+        what = f"missing: {', '.join(missing)}; new: {', '.join(new)}" if missing else "their order"
+        raise ColumnError(
+            f"the columns of the two fits differ: {what}",
+            place={"missing": missing, "new": new},
+            hint="fit the same columns in the same order (columns=, --columns)",
+        )
+
     def _check_columns(self, p: int, reset: bool) -> None:
         if reset:
             self.n_features_in_ = p
@@ -74,8 +91,8 @@ class TableInput:
             )
 
 
-def checked_weights(sample_weight: Any, n: int) -> Weights:
-    """Frequencies (n,), or None where every row counts once.
+def checked_weights(sample_weight: Any, n: int | None) -> Weights:
+    """Frequencies (n,), or None where every row counts once; any length where n is None.
 
     Raises
     ------
@@ -85,9 +102,18 @@ def checked_weights(sample_weight: Any, n: int) -> Weights:
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
+    place = {"parameter": "sample_weight"}
+    if n is None:
+        n = weights.size
+        if weights.ndim == 0:
+            raise ShapeError(
+                "sample_weight is one number, and the number of rows is not known before they "
+                "are read",
+                place=place,
+                hint="one weight for all changes nothing but the divisor: leave it out",
+            )
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
-    place = {"parameter": "sample_weight"}
     if weights.shape != (n,):
         raise ShapeError(
             f"Sample weights must be 1D array or scalar: sample_weight has shape {weights.shape}, "
@@ -104,3 +130,12 @@ def checked_weights(sample_weight: Any, n: int) -> Weights:
             hint="weights are frequencies: finite and not below 0",
         )
     return weights
+
+
+def blocks_of(data: Any) -> Iterator[Any]:
+    """Rows in memory as they are; those of a source chunk by chunk."""
+    if isinstance(data, Source):
+        for chunk in data.chunks():
+            yield chunk.data
+    else:
+        yield data

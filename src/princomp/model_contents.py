@@ -6,7 +6,6 @@ it is used.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,12 +16,22 @@ from princomp.errors import ModelFileError, ParameterError
 from princomp.fitted import Fitted
 from princomp.planning import Choice, Facts
 from princomp.spectrum import Spectrum
-from princomp.summaries import Columns, Extremes, Moments, Triangle
+from princomp.summaries import Columns, Extremes, Moments, Sketch, Triangle
 
 __all__ = ["Saved", "described", "restored"]
 
-_KINDS: dict[str, Any] = {"moments": Moments, "triangle": Triangle, "columns": Columns}
-_BODIES = {"moments": "scatter", "triangle": "factor", "columns": "column_scatter"}
+_KINDS: dict[str, Any] = {
+    "moments": Moments,
+    "triangle": Triangle,
+    "columns": Columns,
+    "sketch": Sketch,
+}
+_BODIES = {
+    "moments": ("scatter",),
+    "triangle": ("factor",),
+    "columns": ("column_scatter",),
+    "sketch": ("column_scatter", "product"),
+}
 # Axes of a float64 solver are orthonormal to far less than this.
 _ORTHONORMAL = 1e-6
 # A scatter's two halves are summed alike, to the last bits.
@@ -53,9 +62,14 @@ def _facts(value: Any) -> bool:
         and isinstance(facts.wanted, str | int | float | None)
         and _texts([facts.dtype, facts.solver])
         and (facts.stored is None or _whole(facts.stored))
-        and _flag(facts.by_range)
+        and all(map(_flag, (facts.by_range, facts.held, facts.repeatable)))
+        and (facts.limit is None or _whole(facts.limit))
+        and _whole(facts.reader)
     )
 
+
+# Words that files of format 1.0 do not have.
+_ADDED = {"seed": 0}
 
 # What each word of the document may be; words that are not here are ignored.
 _LAWFUL: dict[str, Callable[[Any], bool]] = {
@@ -81,6 +95,7 @@ _LAWFUL: dict[str, Callable[[Any], bool]] = {
     "bytes_read": _whole,
     "dropped": _whole,
     "mean_known": _flag,
+    "seed": _whole,
 }
 
 
@@ -101,7 +116,7 @@ def described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
     tensors = {
         "mean": summary.mean,
         "mean_low": summary.mean_low,
-        _BODIES[kind]: getattr(summary, _BODIES[kind]),
+        **{body: getattr(summary, body) for body in _BODIES[kind]},
         "variances": spectrum.variances,
         "axes": spectrum.axes,
     }
@@ -125,6 +140,7 @@ def described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
         "rows": summary.rows,
         "count": summary.count,
         "unit": summary.unit,
+        "seed": getattr(summary, "seed", 0),
         "total": spectrum.total,
         "roundoff": spectrum.roundoff,
         "squared": spectrum.squared,
@@ -156,9 +172,9 @@ def _plain(name: str, value: Any) -> Any:
     return value
 
 
-def restored(tensors: dict[str, Any], metadata: dict[str, str]) -> Saved:
+def restored(tensors: dict[str, Any], document: dict[str, Any]) -> Saved:
     """What the arrays and the document stand for, each of them checked before it is used."""
-    document = json.loads(metadata["document"])
+    document = {**_ADDED, **document}
     for word, lawful in _LAWFUL.items():
         if not lawful(document[word]):
             raise ModelFileError(f"its {word!r} is {document[word]!r}")
@@ -186,11 +202,13 @@ def _fitted(tensors: dict[str, Any], document: dict[str, Any]) -> Fitted:
         raise ModelFileError("the axes are not orthonormal")
     kind, rows = document["summary"], float(document["rows"])
     known: dict[str, Any] = {"centred": document["about_mean"]}
-    if kind == "moments":
+    if kind in ("moments", "sketch"):
         known["unit"] = float(document["unit"])
-    body = tensors[_BODIES[kind]]
+    if kind == "sketch":
+        known["seed"] = document["seed"]
+    bodies = [tensors[body] for body in _BODIES[kind]]
     summary = _KINDS[kind](
-        rows, document["count"], tensors["mean"], tensors["mean_low"], body, **known
+        rows, document["count"], tensors["mean"], tensors["mean_low"], *bodies, **known
     )
     extremes = Extremes(rows, tensors["low"], tensors["high"]) if "low" in tensors else None
     return Fitted(
@@ -216,11 +234,17 @@ def _check_shapes(tensors: dict[str, Any], document: dict[str, Any]) -> None:
     """Exact names and shapes."""
     p, k, kind = document["facts"][1], document["k"], document["summary"]
     factor = tensors.get("factor", np.empty((0, p)))
-    bodies = {"moments": (p, p), "columns": (p,), "triangle": (min(len(factor), 2 * p), p)}
+    width = tensors.get("product", np.empty((p, 0))).shape[-1]
+    bodies = {
+        "scatter": (p, p),
+        "column_scatter": (p,),
+        "factor": (min(len(factor), 2 * p), p),
+        "product": (p, max(width, k)),
+    }
     shapes: dict[str, Any] = {
         "mean": (p,),
         "mean_low": (p,),
-        _BODIES[kind]: bodies[kind],
+        **{body: bodies[body] for body in _BODIES[kind]},
         "variances": (tensors["variances"].size,),
         "axes": (k, p),
     }

@@ -9,11 +9,15 @@ import numpy as np
 
 from princomp.arrays import FloatArray
 from princomp.errors import ParameterError
+from princomp.memory import byte_count, memory_limit
 from princomp.planning import SOLVERS, Facts
+from princomp.sources.source import Held, Source
 from princomp.summaries.blocks import is_sparse
 
 __all__ = ["Request", "checked_components", "is_a"]
 
+# Below so many numbers nobody asks the system how much memory is free.
+_LARGE = 2**23
 _SCALES = ("unit", "pareto", "range")
 _MISSING = ("error", "drop")
 _NORMALIZERS = ("auto", "QR", "LU", "none")
@@ -32,6 +36,8 @@ class Request(NamedTuple):
     power_iteration_normalizer: str = "auto"
     random_state: Any = None
     drop: bool = False
+    memory: int | None = None
+    decay: float = 1.0
 
     @classmethod
     def of(cls, parameters: Any) -> Request:
@@ -58,6 +64,9 @@ class Request(NamedTuple):
             raise _unlawful("tol", tol, "a number of at least 0")
         if power != "auto" and not (is_a(power, Integral) and power >= 0):
             raise _unlawful("iterated_power", power, "'auto'", "a whole number of at least 0")
+        decay = parameters.decay
+        if decay is not None and not (is_a(decay, Real) and 0 < decay <= 1):
+            raise _unlawful("decay", decay, "None", "a number in (0, 1]")
         if not (is_a(extra, Integral) and extra >= 1):
             raise _unlawful("n_oversamples", extra, "a whole number of at least 1")
         return cls(
@@ -71,6 +80,8 @@ class Request(NamedTuple):
             normalizer,
             parameters.random_state,
             parameters.missing == "drop",
+            None if parameters.memory_limit is None else byte_count(parameters.memory_limit),
+            1.0 if parameters.decay is None else float(parameters.decay),
         )
 
     @property
@@ -82,8 +93,27 @@ class Request(NamedTuple):
         """What a plan for these rows (n, p) is decided from."""
         n, p = data.shape
         dtype = "float32" if data.dtype == np.float32 else "float64"
+        if isinstance(data, Source):
+            return Facts(
+                n or 0,
+                p,
+                self.n_components,
+                dtype,
+                data.stored,
+                self.solver,
+                self.by_range,
+                isinstance(data, Held),
+                data.repeatable,
+                memory_limit(self.memory),
+                data.reader,
+            )
         stored = data.nnz if is_sparse(data) else None
-        return Facts(n, p, self.n_components, dtype, stored, self.solver, self.by_range)
+        limit = self.memory
+        if limit is None and max(n, p) * p > _LARGE:
+            limit = memory_limit(None)
+        return Facts(
+            n, p, self.n_components, dtype, stored, self.solver, self.by_range, limit=limit
+        )
 
 
 def checked_components(k: Any) -> int | float | str | None:

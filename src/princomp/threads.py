@@ -25,7 +25,11 @@ def default_threads() -> int:
 
 
 def in_order(
-    work: Callable[[T], R], pieces: Iterable[T], threads: int | None = None
+    work: Callable[[T], R],
+    pieces: Iterable[T],
+    threads: int | None = None,
+    *,
+    ahead: bool = False,
 ) -> Iterator[R]:
     """Results of the pieces in their order, a few of them computed ahead.
 
@@ -36,9 +40,11 @@ def in_order(
     pieces : iterable
     threads : int, optional
         All processors by default; one works in this thread.
+    ahead : bool
+        One works beside this thread instead: the next piece is made while it works.
     """
     threads = threads or default_threads()
-    if threads == 1:
+    if threads == 1 and not ahead:
         yield from map(work, pieces)
         return
     waiting: list[Future[R]] = []

@@ -1,4 +1,4 @@
-"""A pytest plugin that puts princomp's PCA where scikit-learn's own tests import theirs.
+"""A pytest plugin that puts princomp's classes where scikit-learn's own tests import theirs.
 
 Loaded with ``-p sklearn_plugin``, that is before any test module is imported.
 """
@@ -8,16 +8,19 @@ import sys
 from pathlib import Path
 
 import sklearn.decomposition
+import sklearn.decomposition._incremental_pca
 import sklearn.decomposition._pca
 
 import princomp
 
-_MODULE = "sklearn.decomposition.tests.test_pca"
+_TESTS = "sklearn.decomposition.tests."
+_MODULES = {_TESTS + "test_pca": "PCA", _TESTS + "test_incremental_pca": "IncrementalPCA"}
 
 
 def pytest_configure():
-    if _MODULE in sys.modules:
-        raise RuntimeError(f"{_MODULE} was imported before princomp's PCA was put in its place")
+    for module in _MODULES:
+        if module in sys.modules:
+            raise RuntimeError(f"{module} was imported before princomp's was put in its place")
     wanted = os.environ.get("PRINCOMP_SOURCE")
     found = Path(princomp.__file__).resolve().parents[1]
     if wanted and found != Path(wanted).resolve():
@@ -25,10 +28,15 @@ def pytest_configure():
     sklearn.decomposition.PCA = princomp.PCA
     # Whoever imports it from its home gets ours too.
     sklearn.decomposition._pca.PCA = princomp.PCA
+    sklearn.decomposition.IncrementalPCA = princomp.IncrementalPCA
+    sklearn.decomposition._incremental_pca.IncrementalPCA = princomp.IncrementalPCA
 
 
 def pytest_collection_finish(session):
-    """Fail the run where the tests hold another PCA after all."""
-    module = sys.modules.get(_MODULE)
-    if module is None or module.PCA is not princomp.PCA:
-        raise RuntimeError("scikit-learn's tests do not hold princomp's PCA")
+    """Fail the run where the tests hold another class after all."""
+    held = {sys.modules[module]: name for module, name in _MODULES.items() if module in sys.modules}
+    if not held:
+        raise RuntimeError("none of scikit-learn's tests were collected")
+    for module, name in held.items():
+        if getattr(module, name) is not getattr(princomp, name):
+            raise RuntimeError(f"{module.__name__} does not hold princomp's {name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from princomp.cli.printed import print_json, say
 
 if TYPE_CHECKING:
     from princomp.estimator import PCA
-    from princomp.sources.table import Table
+    from princomp.sources.source import Source
 
 __all__ = [
     "bound",
@@ -22,8 +22,14 @@ __all__ = [
     "read",
     "refuse_inputs",
     "results",
+    "stem_of",
     "write_results",
 ]
+
+
+# Standard input up to so many bytes is kept in memory.
+_KEPT = 2**26
+_TABLES = ("scores", "loadings", "eigenvalues")
 
 
 def estimator(options: dict[str, Any]) -> PCA:
@@ -42,46 +48,69 @@ def estimator(options: dict[str, Any]) -> PCA:
         scale=None if options["scale"] == "none" else options["scale"],
         center=not options["no_center"],
         missing=options["missing"],
+        memory_limit=options["memory"],
     )
 
 
-def read(file: Path, options: dict[str, Any]) -> Table:
-    """The table of a file, as the flags of a fit ask for it."""
-    from princomp.sources.files import read_table
-
-    return read_table(
-        file,
-        columns=options["columns"],
-        exclude=options["exclude"] or (),
-        id_column=options["id_column"],
+def read(files: Sequence[str], options: dict[str, Any]) -> Source:
+    """The rows of files or of standard input, as the flags of a fit ask for them."""
+    return _opened(
+        files, options["columns"], options["exclude"] or (), options["id_column"], again=True
     )
 
 
-def bound(file: Path, names: list[str] | None, model: PCA) -> tuple[Table, list[str]]:
-    """The columns of a file that a model wants, by name; an extra one is noted."""
-    from princomp.sources.files import read_table
+def _opened(
+    files: Sequence[str],
+    columns: list[str] | None,
+    exclude: Sequence[str] = (),
+    id_column: str | None = None,
+    *,
+    again: bool = False,
+) -> Source:
+    if "-" not in files:
+        from princomp.sources.files import open_files
 
+        return open_files(files, columns=columns, exclude=exclude, id_column=id_column)
+    if len(files) > 1:
+        raise errors.ParameterError(
+            "standard input (-) cannot be put together with files",
+            place={"parameter": "FILE"},
+            hint="give files only, or all rows through standard input",
+        )
+    from princomp.sources.holding import gathered
+    from princomp.sources.stdin import open_stdin
+
+    source = open_stdin(sys.stdin.buffer, columns, exclude, id_column)
+    # A table that is small is kept, so that its rows can be read again for their scores.
+    return gathered(source, _KEPT) if again else source
+
+
+def bound(files: Sequence[str], names: list[str] | None, model: PCA) -> tuple[Source, list[str]]:
+    """The columns of files that a model wants, by name; an extra one is noted."""
     id_column = model.__dict__.get("id_column_")
     notes: list[str] = []
     if names is None:
-        return read_table(file), notes
+        return _opened(files, None), notes
     try:
-        table = read_table(file, columns=names, id_column=id_column)
+        source = _opened(files, names, id_column=id_column)
     except errors.ColumnError as error:
         missing = error.place.get("missing")
-        if missing is None:
+        if missing is None or "available" not in error.place:
             raise
+        file = error.place["file"]
         if missing != [id_column]:
             raise _unbound(error, file, names, id_column) from None
+        if "-" in files:
+            raise
         notes.append(f"{file} has no id column {id_column!r}; the rows go without")
-        table = read_table(file, columns=names)
-    if table.unused:
-        notes.append(f"ignored columns that the model does not use: {', '.join(table.unused)}")
-    return table, notes
+        source = _opened(files, names)
+    if source.unused:
+        notes.append(f"ignored columns that the model does not use: {', '.join(source.unused)}")
+    return source, notes
 
 
 def _unbound(
-    error: errors.ColumnError, file: Path, names: list[str], id_column: str | None
+    error: errors.ColumnError, file: str, names: list[str], id_column: str | None
 ) -> errors.ColumnError:
     """Say which columns of the model are missing in a file, and which are new."""
     available = error.place["available"]
@@ -90,22 +119,32 @@ def _unbound(
     return errors.ColumnError(
         f"{file} lacks columns of the model: {', '.join(missing)}"
         + (f"; new in it: {', '.join(new)}" if new else ""),
-        place={"file": str(file), "missing": missing, "new": new},
+        place={"file": file, "missing": missing, "new": new},
         hint="rename the columns to those of the model (princomp show lists them)",
     )
 
 
-def results(file: Path, options: dict[str, Any]) -> dict[str, Path]:
+def stem_of(files: Sequence[str]) -> str:
+    """What the results of these files are called by default."""
+    if "-" in files:
+        return "stdin"
+    name = files[0].partition("::")[0]
+    if any(mark in name for mark in "*?["):
+        name = name.translate(str.maketrans("", "", "*?[]"))
+    return Path(name).name.partition(".")[0].strip("-_ ") or "table"
+
+
+def results(stem: str, options: dict[str, Any]) -> dict[str, Path]:
     """Where the results of a fit go."""
-    stem = file.name.partition(".")[0] or "table"
     folder = options["output"] or Path(f"{stem}_pca")
-    files = {
-        name: folder / f"{name}.{options['kind']}" for name in ("scores", "loadings", "eigenvalues")
-    }
+    tables = ["loadings", "eigenvalues"] if options["no_scores"] else list(_TABLES)
+    files = {name: folder / f"{name}.{options['kind']}" for name in tables}
     return {**files, "model": options["model"] or folder / "model.pca"}
 
 
-def write_results(model: PCA, table: Table, files: dict[str, Path], force: bool) -> None:
+def write_results(
+    model: PCA, source: Source, files: dict[str, Path], force: bool, quiet: bool
+) -> None:
     """Scores, loadings, eigenvalues and the model, each whole or not at all."""
     from princomp.documents import component_names, rates_table
     from princomp.outputs import write_table
@@ -113,16 +152,8 @@ def write_results(model: PCA, table: Table, files: dict[str, Path], force: bool)
     components = component_names(model.n_components_)
     columns = getattr(model, "feature_names_in_", range(model.n_features_in_))
     all_components, rates = rates_table(model)
-    scores = model.transform(table)
-    id_column = model.__dict__.get("id_column_")
-    write_table(
-        files["scores"],
-        columns=components,
-        data=scores,
-        ids=table.ids,
-        id_column=id_column,
-        force=force,
-    )
+    if "scores" in files:
+        _write_scores(model, source, files["scores"], components, force, quiet)
     write_table(
         files["loadings"],
         columns=components,
@@ -142,9 +173,36 @@ def write_results(model: PCA, table: Table, files: dict[str, Path], force: bool)
     model.save(files["model"], overwrite=force)
 
 
-def refuse_inputs(outputs: Iterable[Path], *inputs: Path) -> None:
+def _write_scores(
+    model: PCA, source: Source, file: Path, components: list[str], force: bool, quiet: bool
+) -> None:
+    from princomp.cli.watching import bar
+    from princomp.outputs import open_table
+    from princomp.progress import Teller
+
+    with (
+        bar(quiet) as tell,
+        open_table(
+            file,
+            columns=components,
+            id_column=source.id_column,
+            with_ids=source.id_column is not None,
+            dtype=source.dtype,
+            rows=source.rows,
+            force=force,
+        ) as table,
+    ):
+        teller, at = Teller(tell), 0
+        teller.begin("scores", source.rows or model.n_samples_, source.p * source.dtype.itemsize)
+        for chunk in source.chunks():
+            table.write(model._chunk_scores(chunk.data, source, at), chunk.ids)
+            at += chunk.data.shape[0]
+            teller.advance(at)
+
+
+def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None:
     """Refuse to write over what is read, whatever was forced."""
-    read = {path.resolve() for path in inputs}
+    read = {path.resolve() for name in inputs for path in _files_of(str(name))}
     for output in outputs:
         if output.resolve() in read:
             raise errors.OutputExistsError(
@@ -154,44 +212,67 @@ def refuse_inputs(outputs: Iterable[Path], *inputs: Path) -> None:
             )
 
 
-def check_output(output: Path | None, force: bool, *inputs: Path) -> None:
+def _files_of(name: str) -> list[Path]:
+    """The files that a name stands for; one that is not there is told of elsewhere."""
+    from princomp.sources.files import parts_of
+    from princomp.sources.several import expanded
+
+    if name == "-":
+        return []
+    try:
+        return [parts_of(path)[0] for path in expanded([name])]
+    except errors.PrincompError:
+        return []
+
+
+def check_output(output: Path | None, force: bool, *inputs: str | Path) -> None:
     """Refuse an output that cannot be written, or is an input, before any work."""
     from princomp.atomic import check_writable
     from princomp.outputs import table_format
 
     if output is not None:
-        refuse_inputs([output], *inputs)
+        refuse_inputs([output], inputs)
         table_format(output)
         check_writable([output], force=force)
 
 
 def hand_over(
     command: str,
-    table: Table,
+    source: Source,
+    made: Callable[[Source], Iterator[tuple[Any, Any]]],
     columns: list[str],
-    data: Any,
     output: Path | None,
     force: bool,
     as_json: bool,
     notes: list[str],
 ) -> None:
-    """Write a table to a file or stdout, or put it into the document."""
+    """Write what is made of a source to a file or stdout, or put it into the document."""
     from princomp.documents import document, of_rows
-    from princomp.outputs import write_table
+    from princomp.outputs import open_table
 
     if as_json and output is None:
-        print_json(of_rows(command, columns, data, table.ids, notes))
+        import numpy as np
+
+        blocks = list(made(source))
+        ids = None if source.id_column is None else np.concatenate([ids for _, ids in blocks])
+        data = np.concatenate([data for data, _ in blocks])
+        print_json(of_rows(command, columns, data, ids, notes))
         return
-    write_table(
+    rows = 0
+    with open_table(
         sys.stdout.buffer if output is None else output,
         columns=columns,
-        data=data,
-        ids=table.ids,
-        id_column=table.id_column,
+        id_column=source.id_column,
+        with_ids=source.id_column is not None,
+        dtype=source.dtype,
+        rows=source.rows,
         force=force,
-    )
+    ) as table:
+        for data, ids in made(source):
+            table.write(data, ids)
+            rows += len(data)
     if as_json:
         files = {"data": str(output)}
-        print_json(document(command, rows=len(data), columns=columns, notes=notes, files=files))
+        print_json(document(command, rows=rows, columns=columns, notes=notes, files=files))
     else:
         say(notes)

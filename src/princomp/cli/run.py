@@ -30,6 +30,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.OutputExistsError, 73),
     (errors.OutputError, 73),
     (errors.MissingLibraryError, 75),
+    (errors.InUseError, 75),
     (MemoryError, 75),
     (OSError, 74),
 )

@@ -1,24 +1,43 @@
-"""Fold a table in memory into summaries, block by logical block, in order."""
+"""Fold rows into summaries on this machine, block by logical block, in order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from princomp.arrays import one_blas_thread
+from princomp.checkpoint import State
+from princomp.engines.pieces import Piece, pieces
 from princomp.errors import NotFiniteError
-from princomp.summaries import Extremes, block_rows
-from princomp.summaries.blocks import Weights, is_sparse
+from princomp.passes import Passes
+from princomp.sources.source import Source
+from princomp.summaries.blocks import Weights, is_sparse, stored_bytes
 from princomp.threads import in_order
 
-__all__ = ["complete", "fold"]
+__all__ = ["Folded", "complete", "fold"]
 
 # Tables smaller than this are summed before a thread would have started.
 _THREADS_PAY = 2**19
 # Below this OpenBLAS and MKL stay on one thread by themselves.
 _BLAS_THREADS_PAY = 2**12
+
+
+class Folded(NamedTuple):
+    """The summary of all rows, how many were left out, and how many there were."""
+
+    summary: Any
+    dropped: int
+    seen: int
+
+
+class _Part(NamedTuple):
+    """The same of one block."""
+
+    summary: Any
+    dropped: int
+    rows: int
 
 
 def fold(
@@ -29,17 +48,21 @@ def fold(
     drop: bool = False,
     precise: bool = False,
     threads: int | None = None,
-) -> tuple[Any, int]:
+    passes: Passes | None = None,
+    step_name: str = "",
+    before: Any = None,
+) -> Folded:
     """Summary of all rows, merged block by block in the order of the rows.
 
     The blocks are fixed by row number, each is summed with BLAS on one thread, and
-    they are merged in order: the result is the same, to the bit, for any ``threads``.
+    they are merged in order: the result is the same, to the bit, for any ``threads``,
+    for any chunks of the source, and after an interruption.
 
     Parameters
     ----------
-    kind : type
-        A summary: Moments, Triangle, Columns or Extremes.
-    data : ndarray or CSR array of shape (n, p)
+    kind : object
+        What makes the summary of a block: Moments, Triangle, SketchOf(…), …
+    data : ndarray, CSR array or Source of shape (n, p)
     weights : ndarray of shape (n,), optional
     drop : bool
         Leave out rows with NaN instead of raising.
@@ -47,12 +70,12 @@ def fold(
         Multiply in float64 whatever the precision of the data.
     threads : int, optional
         All processors by default.
-
-    Returns
-    -------
-    summary
-    dropped : int
-        Rows left out.
+    passes : Passes, optional
+        Progress, checkpoint and threads of the whole fit.
+    step_name : str
+        What the progress calls this pass.
+    before : summary, optional
+        Of earlier rows: the blocks are merged onto it.
 
     Raises
     ------
@@ -61,34 +84,62 @@ def fold(
     """
     n, p = data.shape
 
-    def one(start: int, stop: int) -> tuple[Any, int]:
-        part = weights if weights is None else weights[start:stop]
-        return _summed(kind, data[start:stop], part, start, drop, precise)
+    def work(piece: Piece) -> _Part:
+        block = piece.load()
+        count = block.shape[0]
+        part = weights if weights is None else weights[piece.start : piece.start + count]
+        return _Part(*_summed(kind, block, part, piece.start, drop, precise), count)
 
-    step = block_rows(p)
-    if n <= step and n * p < _BLAS_THREADS_PAY:
-        return one(0, n)
+    step = kind.block_rows(p)
+    if n is not None and n <= step and n * p < _BLAS_THREADS_PAY and not isinstance(data, Source):
+        part = work(Piece(0, lambda: data))
+        return Folded(part.summary if before is None else before.merge(part.summary), *part[1:])
+    passes = passes or Passes(threads=threads)
+    known = passes.begin(step_name, n, _row_bytes(data))
+    if known is not None and known.done:
+        return Folded(known.summary, known.dropped, known.row)
+    state = known or State(0, kind.empty(p) if before is None else before, 0)
+    few = n is not None and n * p < _THREADS_PAY
+    inner = kind.inner_threads and not (
+        data.stored if isinstance(data, Source) else is_sparse(data)
+    )
+    workers = 1 if few or inner else passes.threads
     with one_blas_thread():
-        if n <= step:
-            return one(0, n)
-        few = 1 if n * p < _THREADS_PAY else threads
-        starts = range(0, n, step)
-        return _merged(kind, p, in_order(lambda a: one(a, min(a + step, n)), starts, few))
+        parts = in_order(work, pieces(data, step, state.row), workers, ahead=not few)
+        state = _merged(state, parts, passes)
+    return Folded(state.summary, state.dropped, state.row)
 
 
-def _merged(kind: Any, p: int, parts: Iterator[tuple[Any, int]]) -> tuple[Any, int]:
-    summary, dropped = kind.empty(p), 0
-    for part, missing in parts:
-        summary = summary.merge(part)
-        dropped += missing
-    return summary, dropped
+def _merged(state: State, parts: Iterator[_Part], passes: Passes) -> State:
+    try:
+        for part in parts:
+            state = State(
+                state.row + part.rows,
+                state.summary.merge(part.summary),
+                state.dropped + part.dropped,
+            )
+            passes.advance(state)
+    except BaseException:
+        passes.interrupted()
+        raise
+    passes.finish(state)
+    return state
+
+
+def _row_bytes(data: Any) -> float:
+    n = data.shape[0]
+    if not isinstance(data, Source):
+        return stored_bytes(data) / n
+    if data.nbytes is not None and n:
+        return data.nbytes / n
+    return float(data.p * data.dtype.itemsize)
 
 
 def _summed(
     kind: Any, block: Any, weights: Weights, start: int, drop: bool, precise: bool
 ) -> tuple[Any, int]:
     """Summary of one block; where NaN rows may go, without them."""
-    if drop and (kind is Extremes or is_sparse(block)):
+    if drop and (kind.complete_only or is_sparse(block)):
         block, weights, missing = complete(block, weights)
         return kind.of(block, weights, precise=precise), missing
     try:

@@ -5,5 +5,6 @@ lanczos     the top k by block Lanczos, to a residual: of a scatter or of the ro
 row_gram    wide rows through the n × n products of the rows
 randomized  the randomized SVD, under scikit-learn's name and parameters
 ritz        the projection that ends both of these
-operator    the centred rows as a matrix to multiply with
+krylov      the top k of rows that are read block by block, one fused pass a product
+nystrom     the top k of a sketch, with an estimate of its error
 """

@@ -15,10 +15,10 @@ import numpy as np
 from princomp.arrays import EPS, FloatArray
 from princomp.errors import DataError
 from princomp.solvers.dense import roundoff
-from princomp.solvers.operator import CentredRows
 from princomp.solvers.ritz import project, without_variance
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Moments
+from princomp.summaries.centred_rows import CentredRows
 
 __all__ = ["Pairs", "lanczos", "solve_moments", "solve_rows"]
 
@@ -60,6 +60,8 @@ def lanczos(
     *,
     tol: float,
     rng: np.random.Generator,
+    start: FloatArray | None = None,
+    room: int | None = None,
 ) -> Pairs:
     """The ``k`` largest eigenpairs of a positive semi-definite operator.
 
@@ -73,17 +75,21 @@ def lanczos(
         Largest residual allowed, relative to the largest eigenvalue.
     rng : numpy Generator
         Draws the first block.
+    start : ndarray of shape (size, width), optional
+        The first block instead; a product is then dear, and blocks stay that wide.
+    room : int, optional
+        Vectors of the search space before it restarts; at least k + 2·width.
 
     Raises
     ------
     DataError
         When the residual stays too large.
     """
-    width = min(size, max(2, min(k, _BLOCK)))
-    room = min(size, max(6 * k, _ROOM) + width)
+    width = min(size, max(2, min(k, _BLOCK)) if start is None else start.shape[1])
+    room = min(size, (room or max(6 * k, _ROOM)) + width)
     basis = np.zeros((size, room), order="F")
     projected = np.zeros((room, room))
-    block = np.linalg.qr(rng.standard_normal((size, width)))[0]
+    block = np.linalg.qr(rng.standard_normal((size, width)) if start is None else start)[0]
     filled, products, progress = 0, 0, _Progress(_PATIENCE * max(1, room // width))
     while True:
         stop = filled + block.shape[1]

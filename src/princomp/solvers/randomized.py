@@ -13,10 +13,10 @@ import numpy as np
 import scipy.linalg
 
 from princomp.arrays import FloatArray
-from princomp.solvers.operator import CentredRows
 from princomp.solvers.ritz import project
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
+from princomp.summaries.centred_rows import CentredRows
 
 __all__ = ["power_iterations", "solve_rows"]
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from princomp.arrays import FloatArray, squares_over, svd
 from princomp.solvers.dense import roundoff
-from princomp.solvers.operator import CentredRows
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
+from princomp.summaries.centred_rows import CentredRows
 
 __all__ = ["project", "residuals_of", "without_variance"]
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from princomp.arrays import EPS, FloatArray, eigh
 from princomp.solvers.dense import roundoff
-from princomp.solvers.operator import CentredRows
 from princomp.solvers.ritz import residuals_of
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
+from princomp.summaries.centred_rows import CentredRows
 from princomp.threads import in_order
 
 __all__ = ["solve_rows"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from sklearn.utils.validation import check_array
 from princomp.errors import NotNumericError
 from princomp.sources.frames import from_frame, is_frame
 from princomp.sources.memory import as_rows, from_sparse
+from princomp.sources.source import Held, Source
 from princomp.sources.table import Table
 
-__all__ = ["is_plain", "rows_of"]
+__all__ = ["is_file", "is_plain", "rows_of"]
 
 Rows = tuple[Any, tuple[str, ...] | None, str | None]
 
@@ -24,12 +26,21 @@ def is_plain(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiubc"
 
 
+def is_file(X: Any) -> bool:
+    """Whether X names a file, or several."""
+    if isinstance(X, list | tuple):
+        return bool(X) and all(isinstance(one, str | os.PathLike) for one in X)
+    return isinstance(X, str | os.PathLike)
+
+
 def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
-    """Rows (n, p), column names and file of an array, sparse matrix, frame, path or list.
+    """Rows (n, p), column names and file of whatever holds rows.
+
+    Rows that are not in memory are given as a :class:`~princomp.sources.source.Source`.
 
     Parameters
     ----------
-    X : array-like, sparse matrix, frame or path
+    X : array-like, sparse matrix, frame, path, list of paths, iterator, callable or Source
     columns : list of str, optional
         Columns to read from a file, in this order; all numeric ones by default.
     """
@@ -38,13 +49,21 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
     if sp.issparse(X):
         return from_sparse(X), None, None
     if isinstance(X, Table):
-        return as_rows(X.data), X.columns, X.file
+        data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
+        return data, X.columns, X.file
     if is_frame(X):
         return rows_of(from_frame(X))
-    if isinstance(X, str | os.PathLike):
-        from princomp.sources.files import read_table
+    if isinstance(X, Source):
+        return rows_of(X.table) if isinstance(X, Held) else (X, X.columns, X.file)
+    if is_file(X):
+        from princomp.sources.files import open_files
 
-        return rows_of(read_table(X, columns=columns))
+        names = X if isinstance(X, list | tuple) else [X]
+        return rows_of(open_files(names, columns=columns))
+    if isinstance(X, Iterator) or callable(X):
+        from princomp.sources.batches import open_batches
+
+        return rows_of(open_batches(X, columns=columns))
     try:
         checked = check_array(X, dtype="numeric", ensure_all_finite=False, estimator="PCA")
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Tables from CSV and TSV files, plain or compressed by gzip."""
+"""Tables from CSV and TSV files, plain or compressed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.sources.cells import LARGEST_INTEGER, MISSING, first_long_integer, long_integer
-from princomp.sources.columns import Origin, choose
-from princomp.sources.delimited_text import (
-    Dialect,
-    Header,
-    line_of,
-    read_header,
-    refuse_open_quote,
-    structure_error,
-)
+from princomp.sources.columns import Choice, Origin, choose
+from princomp.sources.delimited_pieces import Dialect, refuse_damage
+from princomp.sources.delimited_text import Header, line_of, read_header, structure_error
 from princomp.sources.faults import need_pyarrow, reading
 from princomp.sources.frames import convert
 from princomp.sources.table import Table
 
-__all__ = ["read_delimited"]
+__all__ = [
+    "Reader",
+    "are_whole",
+    "cast_text",
+    "judge",
+    "may_have_lost_digits",
+    "read_delimited",
+    "refuse_long_integers",
+]
 
 
 def read_delimited(
@@ -34,40 +37,66 @@ def read_delimited(
     id_column: str | None,
     *,
     delimiter: str,
-    compressed: bool,
+    compressed: bool | str,
 ) -> Table:
-    """Read the chosen columns of a delimited file whose first line names them."""
+    """Read the chosen columns of a delimited file whose first line names them.
+
+    ``compressed`` is "gzip" or "zstd"; True stands for gzip.
+    """
     need_pyarrow("pyarrow.csv", path)
-    dialect = Dialect(path, delimiter, compressed)
-    origin = Origin(str(path), line_of=lambda row: line_of(dialect, row))
+    compression = "gzip" if compressed is True else compressed or None
+    return judge(Dialect(path, delimiter, compression), columns, exclude, id_column)[0]
+
+
+def judge(
+    dialect: Dialect,
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    id_column: str | None,
+) -> tuple[Table, set[str], Header, Choice]:
+    """Read the chosen columns, and settle which of them hold numbers.
+
+    Returns
+    -------
+    table : Table
+    booleans : set of str
+        Columns of true and false.
+    header : Header
+    choice : Choice
+    """
+    origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row))
     header = read_header(dialect)
     choice = choose(header.names, columns, exclude, id_column, origin)
     names = [*choice.names, *(() if choice.id_column is None else (choice.id_column,))]
-    read = _Reader(dialect, header)
-    with reading(path, dialect.kind):
+    read = Reader(dialect, header)
+    with reading(dialect.path, dialect.kind):
         table = read.typed(names, choice.id_column)
         if table is None:
             table = read.as_text(names)
             if table is None:
                 raise structure_error(dialect, header)
-        refuse_open_quote(dialect)
+        refuse_damage(dialect)
         table = _cast_columns(table, choice.id_column)
     for name in choice.names:
-        if _may_have_lost_digits(table.column(name)):
-            _refuse_long_integers(read, name, origin)
+        if str(table.column(name).type) == "double":
+            values = table.column(name).to_numpy()
+            if may_have_lost_digits(values) and are_whole(values):
+                refuse_long_integers(read, name, origin)
     converted = convert(nw.from_native(table, eager_only=True), choice, "leave out", origin)
     if converted.ids is not None:
         converted.ids[converted.ids == ""] = None
-    return converted
+    booleans = {field.name for field in table.schema if str(field.type) == "bool"}
+    return converted, booleans, header, choice
 
 
 @dataclass(slots=True)
-class _Reader:
-    """Reads columns by pyarrow; both readings give None where it finds a fault."""
+class Reader:
+    """Reads columns by pyarrow; all readings give None where it finds a fault."""
 
     dialect: Dialect
     header: Header
     block_size: int = 1 << 20
+    threads: bool = True
 
     def typed(self, names: Sequence[str], id_column: str | None) -> Any | None:
         """Read with the types that the first block suggests; None if a later cell differs."""
@@ -95,15 +124,17 @@ class _Reader:
             else:
                 # Dates, too: they are shown as they stand in the file.
                 types[field.name] = pa.string()
-        return self._read(names, types)
+        return self.read(names, types)
 
     def as_text(self, names: Sequence[str]) -> Any | None:
         """Read every cell as it stands; None if even that fails."""
         import pyarrow as pa
 
-        return self._read(names, dict.fromkeys(names, pa.string()))
+        return self.read(names, dict.fromkeys(names, pa.string()))
 
-    def _read(self, names: Sequence[str], types: dict[str, Any]) -> Any | None:
+    def read(self, names: Sequence[str], types: dict[str, Any]) -> Any | None:
+        """Read columns as what ``types`` says."""
+
         def read() -> Any:
             import pyarrow.csv as pa_csv
 
@@ -127,8 +158,9 @@ class _Reader:
     def _stream(self) -> Any:
         import pyarrow as pa
 
-        compression = "gzip" if self.dialect.compressed else None
-        return pa.input_stream(str(self.dialect.path), compression=compression)
+        if self.dialect.text is not None:
+            return pa.BufferReader(self.dialect.text)
+        return pa.input_stream(str(self.dialect.path), compression=self.dialect.compression)
 
     def _options(self, names: Sequence[str], types: dict[str, Any] | None = None) -> dict[str, Any]:
         import pyarrow.csv as pa_csv
@@ -138,6 +170,7 @@ class _Reader:
                 column_names=self.header.names,
                 skip_rows=self.header.lines,
                 block_size=self.block_size,
+                use_threads=self.threads,
             ),
             # Without newlines_in_values a quoted line end at the border of two blocks
             # would split its row, possibly without an error.
@@ -158,42 +191,50 @@ def _cast_columns(table: Any, id_column: str | None) -> Any:
         column = table.column(i)
         if name == id_column or column.type != pa.string():
             continue
-        # Most text shows itself in the first rows, which spares a search of all.
-        if _cast(column[:100]) is not None:
-            cast = _cast(column)
-            table = table if cast is None else table.set_column(i, name, cast)
+        for kind in (pa.float64(), pa.bool_()):
+            # Most text shows itself in the first rows, which spares a search of all.
+            if cast_text(column[:100], kind) is None:
+                continue
+            cast = cast_text(column, kind)
+            if cast is not None:
+                table = table.set_column(i, name, cast)
+                break
     return table
 
 
-def _cast(cells: Any) -> Any | None:
+def cast_text(cells: Any, kind: Any) -> Any | None:
+    """Turn a text column into one of type ``kind``; None unless all its cells allow it."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
     cells = compute.utf8_trim_whitespace(cells)
     missing = compute.is_in(cells, value_set=pa.array(sorted(MISSING)))
     cells = compute.if_else(missing, pa.scalar(None, pa.string()), cells)
-    for kind in (pa.float64(), pa.bool_()):
-        try:
-            return compute.cast(cells, kind)
-        except pa.ArrowInvalid:
-            continue
-    return None
+    try:
+        return compute.cast(cells, kind)
+    except pa.ArrowInvalid:
+        return None
 
 
-def _may_have_lost_digits(column: Any) -> bool:
-    """Whether a column of floats has whole numbers only, some as large as 2**53."""
-    if str(column.type) != "double":
-        return False
-    values = column.to_numpy()
+def are_whole(values: NDArray[np.float64]) -> bool:
+    """Whether all are whole numbers, infinite or NaN."""
+    return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
+
+
+def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
+    """Whether some are as large as 2**53, so that as integers they may have been others."""
     # Infinities count: integers of hundreds of digits are read as such.
-    large = np.fmax.reduce(np.abs(values), initial=0.0) >= LARGEST_INTEGER
-    return bool(large) and bool(np.all((values == np.trunc(values)) | np.isnan(values)))
+    return bool(np.fmax.reduce(np.abs(values), initial=0.0) >= LARGEST_INTEGER)
 
 
-def _refuse_long_integers(read: _Reader, name: str, origin: Origin) -> None:
+def refuse_long_integers(read: Reader, name: str, origin: Origin, before: int = 0) -> None:
+    """Raise NotNumericError for an integer beyond 2**53, unless some cell is no integer.
+
+    ``before`` counts the rows before those of ``read``.
+    """
     with reading(read.dialect.path, read.dialect.kind):
         table = read.as_text([name])
     cells = [] if table is None else table.column(name).to_pylist()
     long = first_long_integer(cells)
     if long is not None:
-        raise long_integer(name, long, cells[long], origin)
+        raise long_integer(name, before + long, cells[long], origin)

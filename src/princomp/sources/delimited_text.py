@@ -1,65 +1,21 @@
-"""Delimited text as the csv module sees it: the line of names, and where a fault stands.
+"""Delimited text as it is written: its line of names, its records, and where a fault stands.
 
-The rows themselves are read by pyarrow, in ``delimited``.
+The rows themselves are read by pyarrow, in ``delimited`` and ``delimited_stream``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import csv
-import gzip
-import io
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, TextIO, cast
 
 from princomp.errors import DataError, MalformedFileError, ShapeError
 from princomp.sources.cells import is_text, looks_numeric
 from princomp.sources.columns import listed
+from princomp.sources.delimited_pieces import Dialect, refuse_damage
 from princomp.sources.faults import reading
 
-__all__ = ["Dialect", "Header", "line_of", "read_header", "refuse_open_quote", "structure_error"]
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """A delimited file, and how it is written."""
-
-    path: Path
-    delimiter: str
-    compressed: bool
-
-    @property
-    def kind(self) -> str:
-        """What to call it."""
-        name = "CSV" if self.delimiter == "," else "TSV"
-        return f"gzipped {name}" if self.compressed else name
-
-    def open(self) -> TextIO:
-        """Open as text; bytes that are not UTF-8 become lone surrogates, to be found later."""
-        opener = gzip.open if self.compressed else open
-        binary = cast(BinaryIO, opener(self.path, "rb"))  # closed along with the text
-        # newline="" leaves quoted line ends to the csv module.
-        return io.TextIOWrapper(
-            binary,
-            encoding="utf-8-sig",
-            errors="surrogateescape",
-            newline="",
-        )
-
-    def records(self) -> Iterator[tuple[int, int, list[str]]]:
-        """First line, last line and fields of each record that is not blank.
-
-        Many times slower than pyarrow: read for the header, and to place an error.
-        """
-        with self.open() as file:
-            reader = csv.reader(file, delimiter=self.delimiter)
-            before = 0
-            for record in reader:
-                if record:
-                    yield before + 1, reader.line_num, record
-                before = reader.line_num
+__all__ = ["Header", "line_of", "read_header", "structure_error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,26 +75,33 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def structure_error(dialect: Dialect, header: Header) -> DataError:
-    """Find why not even text could be read, and say where."""
+def structure_error(dialect: Dialect, header: Header, rows: int = -1, lines: int = 0) -> DataError:
+    """Find why not even text could be read, and say where.
+
+    ``rows`` and ``lines`` are before the text. A text that starts with the names, which
+    are record 0, is one row behind.
+    """
     path, p = dialect.path, len(header.names)
+    try:
+        refuse_damage(dialect, lines)
+    except DataError as error:
+        return error
     with dialect.open() as file:
-        for line, text in enumerate(file, start=1):
+        for line, text in enumerate(file, start=lines + 1):
             if not _is_utf8(text):
                 return MalformedFileError(
                     f"{path}: line {line} is not UTF-8 text",
                     place={"file": str(path), "line": line},
-                    hint="Save the table in UTF-8, or convert it: "
-                    f"iconv -f latin1 -t utf-8 {path.name}",
+                    hint="Save the table in UTF-8, or convert it by: iconv -f latin1 -t utf-8",
                 )
     row = 0
-    for row, (line, _, record) in enumerate(dialect.records()):
+    for row, (line, _, record) in enumerate(dialect.records(), start=rows + 1):
         if len(record) != p:
             many = "field" if len(record) == 1 else "fields"
             return MalformedFileError(
-                f"{path}: row {row} (line {line}) has {len(record)} {many}, "
+                f"{path}: row {row} (line {lines + line}) has {len(record)} {many}, "
                 f"but the first line names {p} columns",
-                place={"file": str(path), "row": row, "line": line},
+                place={"file": str(path), "row": row, "line": lines + line},
                 hint="Decimal commas and unquoted text with commas make such rows; "
                 "a last row of few fields means that the file is cut short.",
             )
@@ -153,55 +116,6 @@ def structure_error(dialect: Dialect, header: Header) -> DataError:
         place={"file": str(path)},
         hint="It may be damaged: make or fetch it anew.",
     )
-
-
-def refuse_open_quote(dialect: Dialect) -> None:
-    """Raise MalformedFileError if a quote is never closed.
-
-    Readers take all that follows for one cell of text, and those rows would be
-    missing without a word.
-    """
-    path = dialect.path
-    with reading(path, dialect.kind), dialect.open() as file:
-        # A closed quote makes an even number of marks, so few files are read further.
-        marks = sum(block.count('"') for block in iter(lambda: file.read(1 << 22), ""))
-        if marks % 2 == 0:
-            return
-        start, closed = _last_record(dialect)
-    if not closed:
-        raise MalformedFileError(
-            f"{path}: a quote opened in line {start} is never closed",
-            place={"file": str(path), "line": start},
-            hint="Close it, or write a quote that belongs to the text twice; "
-            "or the file may be cut short.",
-        )
-
-
-def _last_record(dialect: Dialect) -> tuple[int, bool]:
-    """Line on which the last record starts, and whether it ends as it should."""
-    lines: list[str] = []
-    start, last = 1, ""
-    with dialect.open() as file:
-
-        def kept() -> Iterator[str]:
-            for line in file:
-                lines.append(line)
-                yield line
-
-        reader = csv.reader(kept(), delimiter=dialect.delimiter)
-        before = 0
-        try:
-            for _ in reader:
-                start, last = before + 1, "".join(lines)
-                before = reader.line_num
-                lines.clear()
-        except csv.Error:
-            return before + 1, False  # a cell longer than any text: the rest of the file
-    try:
-        list(csv.reader(io.StringIO(last, newline=""), delimiter=dialect.delimiter, strict=True))
-    except csv.Error as error:
-        return start, "unexpected end" not in str(error)
-    return start, True
 
 
 def line_of(dialect: Dialect, row: int) -> int | None:

@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp.errors import NotFiniteError, NotNumericError, ShapeError
+from princomp.sources.source import Source
 
-__all__ = ["as_rows", "from_sparse", "refuse_not_finite", "with_columns"]
+__all__ = ["as_rows", "from_sparse", "not_finite_in", "refuse_not_finite", "with_columns"]
 
 # Integers up to here have a double of their own.
 _EXACT = 2**53
@@ -88,17 +89,50 @@ def with_columns(columns: tuple[str, ...] | None, column: int) -> str:
     return f"column {column}" if columns is None else f"column {columns[column]!r}"
 
 
+_FILL = "leave such rows out (missing='drop', --missing drop), or fill them before"
+_REMOVE = "clip or remove the infinite values"
+
+
+def not_finite_in(
+    source: Source, error: NotFiniteError, *, columns: tuple[str, ...] | None, hint: str = _FILL
+) -> NotFiniteError:
+    """Complete an error found in a block of a source: the file, and the row in it."""
+    if error.value is None:
+        return error
+    column, value = error.place["column"], error.value
+    spot = source.spot(error.place["row"])
+    place: dict[str, Any] = {
+        "row": spot.row + 1,
+        "column": column if columns is None else columns[column],
+    }
+    where = f"row {spot.row + 1:,}, {with_columns(columns, column)}"
+    if spot.file:
+        place["file"] = spot.file
+        where += f" of {spot.file}"
+    return NotFiniteError(
+        f"Input X contains {_shown(value)}: the first at {where}",
+        place=place,
+        hint=hint if np.isnan(value) else _REMOVE,
+    )
+
+
+def _shown(value: float) -> str:
+    return "NaN" if np.isnan(value) else ("infinity" if value > 0 else "-infinity")
+
+
 def refuse_not_finite(
     data: Any,
     error: NotFiniteError,
     *,
     columns: tuple[str, ...] | None = None,
     file: str | None = None,
-    hint: str = "leave such rows out (missing='drop', --missing drop), or fill them before",
+    hint: str = _FILL,
 ) -> NotFiniteError:
     """Complete an error found in a block: the first place, the value, and how many in all."""
     if "row" not in error.place:
         return error
+    if isinstance(data, Source):
+        return not_finite_in(data, error, columns=columns, hint=hint)
     sparse = sp.issparse(data)
     values = data.data if sparse else data
     bad = ~np.isfinite(values)
@@ -121,14 +155,12 @@ def refuse_not_finite(
     if file:
         place["file"] = file
         spot += f" of {file}"
-    shown = "NaN" if np.isnan(value) else ("infinity" if value > 0 else "-infinity")
-    remove = "clip or remove the infinite values"
     if not missing:
-        hint = remove
+        hint = _REMOVE
     elif infinite:
-        hint += f"; {remove}"
+        hint += f"; {_REMOVE}"
     return NotFiniteError(
-        f"Input X contains {shown}: the first at {spot}; "
+        f"Input X contains {_shown(value)}: the first at {spot}; "
         f"{missing:,} NaN and {infinite:,} infinite values in all",
         place=place,
         hint=hint,

@@ -19,7 +19,7 @@ class Table:
 
     Parameters
     ----------
-    data : ndarray of shape (n, p)
+    data : ndarray or CSR array of shape (n, p)
         The numbers, n ≥ 1 and p ≥ 1; float32 where every used column was
         float32, float64 otherwise. A missing cell is NaN; an infinite one stays.
     columns : tuple of str or None

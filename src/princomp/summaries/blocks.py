@@ -25,6 +25,7 @@ __all__ = [
     "block_rows",
     "check_finite",
     "check_mergeable",
+    "first_not_finite",
     "is_sparse",
     "lawful_block",
     "merged_mean",
@@ -35,9 +36,9 @@ __all__ = [
 Weights = NDArray[np.float64] | None
 
 # About 2 MB of doubles a block: it stays in a core's cache between being shifted,
-# summed and multiplied. Wide rows need at least 2p of them, so that what is done once
-# a block for p × p numbers stays small beside its product.
-_BLOCK_NUMBERS = 2**18
+# summed and multiplied. Wide rows need up to 2p of them, so that what is done once
+# a block for p × p numbers stays small beside its product; at 2,048 rows it is 5%.
+_BLOCK_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
 _SAMPLE = 64
 
 
@@ -47,7 +48,7 @@ def block_rows(columns: int) -> int:
     Blocks begin at multiples of this number, counted over the whole table, so that
     neither the reader's chunks nor the number of threads change a bit of the result.
     """
-    wanted = max(_BLOCK_NUMBERS // max(columns, 1), 2 * columns, 256)
+    wanted = max(_BLOCK_NUMBERS // max(columns, 1), min(2 * columns, _ENOUGH_ROWS), 256)
     return 1 << (wanted.bit_length() - 1)
 
 
@@ -99,7 +100,8 @@ def shift_of(block: FloatArray, weights: Weights = None) -> FloatArray:
         nearby: FloatArray = first + share @ (block - first)
         return nearby
     sample = block[:: -(-len(block) // _SAMPLE)]
-    return first + column_sums(sample - first) / len(sample)
+    offset = column_sums(sample - first) / len(sample)
+    return first + offset.astype(block.dtype, copy=False)
 
 
 def check_finite(sums: FloatArray, block: Any) -> None:
@@ -120,12 +122,21 @@ def check_finite(sums: FloatArray, block: Any) -> None:
             "a sum of the values overflows float64",
             hint="divide the columns by a power of ten",
         )
+    raise first_not_finite(block)
+
+
+def first_not_finite(block: Any) -> NotFiniteError:
+    """An error for the first NaN or infinity of a block that has one, with its place inside."""
     if is_sparse(block):
-        at = int(np.flatnonzero(~np.isfinite(values))[0])
-        row, column = int(np.searchsorted(block.indptr, at, side="right") - 1), block.indices[at]
+        at = int(np.flatnonzero(~np.isfinite(block.data))[0])
+        row = int(np.searchsorted(block.indptr, at, side="right") - 1)
+        column, value = int(block.indices[at]), float(block.data[at])
     else:
-        row, column = np.argwhere(~np.isfinite(values))[0]
-    raise NotFiniteError("a value is not finite", place={"row": int(row), "column": int(column)})
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(block))[0])
+        value = float(block[row, column])
+    error = NotFiniteError("a value is not finite", place={"row": row, "column": column})
+    error.value = value
+    return error
 
 
 def check_mergeable(one: Any, other: Any) -> None:

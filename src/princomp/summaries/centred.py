@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from princomp.arrays import FloatArray
-from princomp.summaries.blocks import check_mergeable, merged_mean
+import numpy as np
 
-__all__ = ["Centred", "Joined"]
+from princomp.arrays import EPS, FloatArray
+from princomp.errors import ShapeError
+from princomp.summaries.blocks import block_rows, check_mergeable, merged_mean
+
+__all__ = ["Centred", "Joined", "check_left_scatter", "left_count", "left_rows"]
 
 
 class Joined(NamedTuple):
@@ -25,6 +28,12 @@ class Centred:
     """Base of the summaries that keep a mean; see :class:`~princomp.summaries.Moments`."""
 
     __slots__ = ()
+
+    # A kind says how its blocks are cut, whether incomplete rows must go before they are
+    # seen (or show in its own sums), and whether it uses threads inside a block.
+    block_rows = staticmethod(block_rows)
+    complete_only = False
+    inner_threads = False
 
     rows: float
     count: int
@@ -52,3 +61,46 @@ class Centred:
         share = other.rows / rows
         mean, low = merged_mean(self.mean, self.mean_low, delta, share)
         return Joined(rows, self.count + other.count, mean, low, delta, self.rows * share)
+
+
+# ---- what removing rows leaves: shared by the summaries that are groups ------------------
+
+
+def left_rows(whole: Any, part: Any) -> float:
+    """Rows left when those of ``part`` are taken out of ``whole``.
+
+    Raises
+    ------
+    ShapeError
+        When more is removed than was there.
+    """
+    rows: float = whole.rows - part.rows
+    if rows < -whole.rows * EPS or (part.rows and not whole.rows):
+        raise ShapeError(
+            f"cannot remove {part.rows:g} rows from {whole.rows:g}",
+            hint="remove only rows that were added before",
+        )
+    return rows
+
+
+def left_count(whole: Any, part: Any) -> int:
+    """Rows counted once each; where weights are in play a row may be left in part."""
+    plain = whole.rows == whole.count and part.rows == part.count
+    return int(whole.count - part.count if plain else whole.count)
+
+
+def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> None:
+    """Refuse rows that spread further than all rows do.
+
+    Raises
+    ------
+    ShapeError
+    """
+    slack = 64 * whole.p * max(whole.unit, part.unit) * whole.column_scatter
+    if (left < -slack).any():
+        column = int(np.argmin(left + slack))
+        raise ShapeError(
+            f"the rows to remove spread further in column {column} than all rows do",
+            place={"column": column},
+            hint="remove only rows that were added before",
+        )

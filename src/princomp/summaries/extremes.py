@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from princomp.arrays import FloatArray
-from princomp.summaries.blocks import Weights, check_mergeable, is_sparse, lawful_block
+from princomp.summaries.blocks import (
+    Weights,
+    block_rows,
+    check_mergeable,
+    is_sparse,
+    lawful_block,
+)
 
 __all__ = ["Extremes"]
 
@@ -30,6 +36,9 @@ class Extremes:
     high: FloatArray
 
     centred = True
+    block_rows = staticmethod(block_rows)
+    complete_only = True
+    inner_threads = False
 
     @classmethod
     def empty(cls, p: int) -> Extremes:

@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.arrays import EPS, FloatArray, add_outer, column_sums, divided, two_sum
-from princomp.errors import NotFiniteError, ShapeError
+from princomp.arrays import (
+    EPS,
+    FloatArray,
+    add_outer,
+    column_sums,
+    divided,
+    scratch,
+    two_sum,
+)
+from princomp.errors import NotFiniteError
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
@@ -20,7 +28,7 @@ from princomp.summaries.blocks import (
     merged_mean,
     shift_of,
 )
-from princomp.summaries.centred import Centred
+from princomp.summaries.centred import Centred, check_left_scatter, left_count, left_rows
 
 __all__ = ["Moments"]
 
@@ -97,8 +105,10 @@ class Moments(Centred):
             if block.nnz < _DENSE_ENOUGH * block.shape[0] * block.shape[1]:
                 return _of_sparse(block, weights)
             block = block.toarray()
-        if precise:
-            block = block.astype(np.float64, copy=False)
+        if precise and block.dtype != np.float64:
+            double = scratch("double", block.shape, np.float64)
+            np.copyto(double, block)
+            block = double
         return _of_dense(np.ascontiguousarray(block), weights)
 
     @classmethod
@@ -132,12 +142,7 @@ class Moments(Centred):
             When more is removed than was there.
         """
         check_mergeable(self, other)
-        rows = self.rows - other.rows
-        if rows < -self.rows * EPS or (other.rows and not self.rows):
-            raise ShapeError(
-                f"cannot remove {other.rows:g} rows from {self.rows:g}",
-                hint="remove only rows that were added before",
-            )
+        rows = left_rows(self, other)
         if not other.rows:
             return self
         if rows <= self.rows * EPS:
@@ -146,21 +151,14 @@ class Moments(Centred):
         scatter = self.scatter - other.scatter
         # With δ = offset · rows(all)/rows(left), c·δδᵀ is this multiple of offset offsetᵀ.
         add_outer(scatter, -other.rows * (self.rows / rows), offset)
-        slack = 64 * self.p * max(self.unit, other.unit) * self.column_scatter
-        diagonal = scatter.diagonal()
-        if (diagonal < -slack).any():
-            column = int(np.argmin(diagonal + slack))
-            raise ShapeError(
-                f"the rows to remove spread further in column {column} than all rows do",
-                place={"column": column},
-                hint="remove only rows that were added before",
-            )
+        check_left_scatter(self, other, scatter.diagonal())
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
-        # Where every weight is 1 the rows left are counted; else a row may be left in part.
-        plain = self.rows == self.count and other.rows == other.count
-        count = self.count - other.count if plain else self.count
-        unit = max(self.unit, other.unit)
+        count, unit = left_count(self, other), max(self.unit, other.unit)
         return Moments(rows, count, mean, low, scatter, unit, self.centred)
+
+    def faded(self, factor: float) -> Moments:
+        """Moments of the same rows with their weights multiplied by ``factor``."""
+        return replace(self, rows=self.rows * factor, scatter=self.scatter * factor)
 
     def scaled(self, divisor: FloatArray) -> Moments:
         """Moments of the rows divided by ``divisor`` (p,), column by column."""
@@ -180,12 +178,10 @@ def _of_dense(block: FloatArray, weights: Weights) -> Moments:
     sums: FloatArray
     with np.errstate(all="ignore"):  # what overflows here is looked at below
         shift = shift_of(block, weights)
-        shifted = block - shift
+        shifted = np.subtract(block, shift, out=scratch("shifted", block.shape, block.dtype))
         if weights is None:
             rows = float(len(block))
-            # float32 sums would drift over thousands of rows.
-            exact = shifted.dtype == np.float64
-            sums = column_sums(shifted) if exact else shifted.sum(axis=0, dtype=np.float64)
+            sums = column_sums(shifted)
             scatter = shifted.T @ shifted
         else:
             rows = float(weights.sum())

@@ -93,6 +93,10 @@ class Triangle(Centred):
         factor = _compressed(np.vstack([self.factor, other.factor, np.sqrt(between) * delta]))
         return Triangle(rows, count, mean, low, factor, self.centred)
 
+    def faded(self, factor: float) -> Triangle:
+        """Triangle of the same rows with their weights multiplied by ``factor``."""
+        return replace(self, rows=self.rows * factor, factor=self.factor * np.sqrt(factor))
+
     def scaled(self, divisor: FloatArray) -> Triangle:
         """Triangle of the rows divided by ``divisor`` (p,), column by column."""
         mean, low = self.mean / divisor, self.mean_low / divisor

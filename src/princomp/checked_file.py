@@ -1,0 +1,193 @@
+"""Files of arrays and one document, every byte checked; no pickle.
+
+The layout is that of safetensors with the document as JSON in its metadata. The checksum
+is the SHA-256 of the whole file with the checksum's own digits set to zero, so that no
+byte can change unseen. Models and checkpoints are such files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError
+
+from princomp._version import __version__
+from princomp.errors import DataError, InputNotFoundError, PrincompError
+
+__all__ = ["Kind", "content_of", "opened", "read_content", "refusal"]
+
+_CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_ZEROS = b"0" * 64
+# The header holds names and plain values only; a longer one is not ours.
+_LONGEST_HEADER = 64 * 2**20
+
+
+class Kind(NamedTuple):
+    """A kind of file: its format and version, what people call it and how one comes about."""
+
+    format: str
+    major: int
+    minor: int
+    name: str
+    error: type[DataError]
+    made_by: str
+    again: str
+
+
+def content_of(kind: Kind, tensors: dict[str, Any], document: dict[str, Any]) -> bytearray:
+    """The bytes of a file."""
+    # safetensors would scramble arrays in Fortran order without a word.
+    plain = {name: np.ascontiguousarray(array, dtype="<f8") for name, array in tensors.items()}
+    metadata = {
+        "format": kind.format,
+        "version": f"{kind.major}.{kind.minor}",
+        "document": json.dumps(document, ensure_ascii=True, allow_nan=False),
+        "sha256": _ZEROS.decode(),
+    }
+    content = _ordered(safetensors.numpy.save(plain, metadata), kind)
+    start, stop = _checksum_span(content, kind)
+    content[start:stop] = hashlib.sha256(content).hexdigest().encode()
+    return content
+
+
+def read_content(kind: Kind, name: str) -> bytes:
+    """All bytes of a file that begins as one of this kind does.
+
+    Raises
+    ------
+    InputNotFoundError
+        When there is no such file, or it may not be read.
+    """
+    path, place = Path(name), {"file": name}
+    try:
+        if path.exists() and not path.is_file():
+            what = "is a folder" if path.is_dir() else "is not a regular file"
+            raise InputNotFoundError(
+                f"{name}: {what}, so no {kind.name}", place=place, hint=kind.made_by
+            )
+        with path.open("rb") as stream:
+            start = stream.read(9)
+            # Whatever else it is, and however large, is not read to its end.
+            return start + (stream.read() if start[8:] == b"{" else b"")
+    except PrincompError:
+        raise
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputNotFoundError(
+            f"no {kind.name} file {name!r}", place=place, hint=kind.made_by
+        ) from None
+    except OSError as error:
+        raise InputNotFoundError(
+            f"cannot read {name!r}: {error.strerror}",
+            place=place,
+            hint="ask for permission to read it, or copy it to a folder of your own",
+        ) from None
+
+
+def opened(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays and document of a file whose every byte is as it was written.
+
+    Raises
+    ------
+    DataError
+        Of the kind's class, without the file's name; ``refusal`` adds it.
+    """
+    length = _header_length(content, kind)
+    start, stop = _checksum_span(content, kind)
+    digest = hashlib.sha256(content[:start] + _ZEROS + content[stop:]).hexdigest()
+    try:
+        header = json.loads(content[8 : 8 + length])
+    except ValueError:
+        header = None
+    if isinstance(header, dict):
+        metadata = header.pop("__metadata__", {})
+        ends = [entry["data_offsets"][1] for entry in header.values()]
+        if max(ends, default=0) > len(content) - 8 - length:
+            raise kind.error("it is cut short", hint=kind.again)
+    if digest != content[start:stop].decode() or not isinstance(header, dict):
+        raise kind.error(
+            "its contents have changed since it was written (the checksum differs)",
+            hint=kind.again,
+        )
+    _check_version(metadata, kind)
+    if any(entry["dtype"] != "F64" for entry in header.values()):
+        raise kind.error("it holds arrays that are not float64")
+    return safetensors.numpy.load(content), json.loads(metadata["document"])
+
+
+# What contents that are not as they should be make Python and safetensors raise.
+_UNLAWFUL = (
+    PrincompError,
+    SafetensorError,
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+)
+
+
+class refusal:  # noqa: N801  (reads as a word where it is used)
+    """Context that turns whatever damaged contents raise into the kind's error, with the file."""
+
+    def __init__(self, kind: Kind, name: str) -> None:
+        self._kind, self._name = kind, name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        kind, name = self._kind, self._name
+        if isinstance(error, kind.error):
+            raise kind.error(
+                f"{name}: {error.message}", place={"file": name}, hint=error.hint or kind.again
+            ) from None
+        if isinstance(error, _UNLAWFUL):
+            raise kind.error(
+                f"{name}: the contents are not those of a {kind.name} ({error})",
+                place={"file": name},
+                hint=kind.again,
+            ) from None
+
+
+def _ordered(content: bytes, kind: Kind) -> bytearray:
+    """The same file with its header sorted: safetensors writes metadata in any order."""
+    stop = 8 + _header_length(content, kind)
+    header = json.dumps(json.loads(content[8:stop]), sort_keys=True, separators=(",", ":"))
+    header += " " * (-len(header) % 8)  # arrays start on a multiple of eight
+    return bytearray(len(header).to_bytes(8, "little") + header.encode() + content[stop:])
+
+
+def _checksum_span(content: bytes | bytearray, kind: Kind) -> tuple[int, int]:
+    found = _CHECKSUM.search(content, 8, 8 + _header_length(content, kind))
+    if found is None:
+        raise kind.error("it carries no checksum", hint=kind.made_by)
+    return found.span(1)
+
+
+def _header_length(content: bytes | bytearray, kind: Kind) -> int:
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 10 or content[8:9] != b"{" or length > _LONGEST_HEADER:
+        raise kind.error(f"it is not a {kind.name} file", hint=kind.made_by)
+    if 8 + length > len(content):
+        raise kind.error("it is cut short", hint=kind.again)
+    return length
+
+
+def _check_version(metadata: dict[str, str], kind: Kind) -> None:
+    if metadata.get("format") != kind.format:
+        raise kind.error(f"it is not a {kind.name} of princomp")
+    version = metadata.get("version", "")
+    if version.partition(".")[0] != str(kind.major):
+        raise kind.error(
+            f"it has format version {version}, and this princomp ({__version__}) reads "
+            f"{kind.major}",
+            hint="install a newer princomp",
+        )

@@ -1,0 +1,84 @@
+"""``transform`` and ``inverse``: a model and rows in, rows out, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from princomp.cli.calls import bound, check_output, hand_over
+from princomp.cli.options import files_argument, model_argument, output_options, shared
+
+if TYPE_CHECKING:
+    from princomp.sources.source import Source
+
+__all__ = ["inverse", "transform"]
+
+
+@click.command()
+@model_argument
+@files_argument
+@output_options
+@shared
+def transform(
+    model: Path,
+    files: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+    debug: bool,
+) -> None:
+    """Scores of the rows of FILEs under MODEL.
+
+    Columns are bound by name; the format of the output goes by its ending.
+    """
+    from princomp.documents import component_names
+    from princomp.functions import load
+
+    pca = load(model)
+    check_output(output, force, model, *files)
+    names = getattr(pca, "feature_names_in_", None)
+    source, notes = bound(files, None if names is None else [str(n) for n in names], pca)
+    pca._check_columns(source.p, False)
+    columns = component_names(pca.n_components_)
+
+    def scores(source: Source) -> Iterator[tuple[Any, Any]]:
+        at = 0
+        for chunk in source.chunks():
+            yield pca._chunk_scores(chunk.data, source, at), chunk.ids
+            at += chunk.data.shape[0]
+
+    hand_over("transform", source, scores, columns, output, force, as_json, notes)
+
+
+@click.command()
+@model_argument
+@files_argument
+@output_options
+@shared
+def inverse(
+    model: Path,
+    files: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+    debug: bool,
+) -> None:
+    """Rows in the units of the data from the scores in FILEs (columns PC1, PC2, …)."""
+    from princomp.documents import component_names
+    from princomp.functions import load
+
+    pca = load(model)
+    check_output(output, force, model, *files)
+    unnamed = all(str(file).lower().endswith((".npy", ".npz")) for file in files)
+    names = None if unnamed else component_names(pca.n_components_)
+    source, notes = bound(files, names, pca)
+    columns = getattr(pca, "feature_names_in_", range(pca.n_features_in_))
+
+    def rows(source: Source) -> Iterator[tuple[Any, Any]]:
+        for chunk in source.chunks():
+            yield pca._reconstructed(chunk.data), chunk.ids
+
+    hand_over("inverse", source, rows, [str(c) for c in columns], output, force, as_json, notes)

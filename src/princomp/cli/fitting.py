@@ -1,0 +1,143 @@
+"""``fit``, ``resume`` and ``plan``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from princomp.cli.calls import (
+    estimator,
+    read,
+    refuse_inputs,
+    results,
+    stem_of,
+    write_results,
+)
+from princomp.cli.options import files_argument, fit_options, shared
+from princomp.cli.printed import print_json, print_summary, say
+from princomp.cli.watching import watched
+
+__all__ = ["fit", "plan", "resume"]
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@files_argument
+@fit_options
+@click.option("-m", "--model", type=_PATH, help="Model file to write.")
+@click.option(
+    "-o",
+    "--output",
+    type=_PATH,
+    help="Folder for the results; NAME_pca for NAME.csv by default.",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["csv", "parquet", "npy"]),
+    default="csv",
+    show_default=True,
+    help="Of scores, loadings and eigenvalues.",
+)
+@click.option("--no-scores", is_flag=True, help="Do not write a row for each row of the input.")
+@click.option(
+    "--checkpoint",
+    type=_PATH,
+    help="File that keeps the work so far; 'princomp resume PATH' goes on from it.",
+)
+@click.option("--force", is_flag=True, help="Replace existing outputs.")
+@shared
+def fit(files: tuple[str, ...], as_json: bool, debug: bool, **options: Any) -> None:
+    """Fit a PCA to the numeric columns of FILEs, as one table.
+
+    Writes scores (a row for each row of the input), loadings (axes times the root of their
+    variance), eigenvalues and the model. A FILE is .csv, .tsv (also .gz, .zst), .parquet,
+    .arrow, .npy, .npz, .mtx, .h5, .h5ad or .zarr; a wildcard in quotes, such as
+    'part-*.parquet'; or - for standard input (CSV, TSV, an Arrow stream or npy).
+    """
+    from princomp.atomic import check_writable
+    from princomp.checkpoint import Checkpoint
+    from princomp.documents import of_fit, scale_hint
+
+    outputs = results(stem_of(files), options)
+    refuse_inputs(outputs.values(), files)
+    check_writable(outputs.values(), force=options["force"])
+    source = read(files, options)
+    model = estimator(options)
+    checkpoint = options["checkpoint"]
+    command = {"arguments": sys.argv[1:], "folder": os.getcwd()}
+    if checkpoint is not None and checkpoint.exists() and not as_json:
+        say([f"going on from {checkpoint}"])
+    with watched(as_json, checkpoint) as tell:
+        model._fit(source, None, tell, checkpoint, command)
+    model.id_column_ = options["id_column"]
+    notes = [*source.notes, *_fit_notes(model, options)]
+    if hint := scale_hint(model):
+        notes.append(hint)
+    if "scores" in outputs and not source.repeatable:
+        del outputs["scores"]
+        notes.append("standard input is gone after the fit: no scores were written")
+    if "scores" in outputs and source.id_column is not None and options["kind"] == "npy":
+        notes.append("npy files hold numbers only: the ids are not in scores.npy")
+    write_results(model, source, outputs, options["force"], as_json)
+    if checkpoint is not None:
+        Checkpoint.remove(checkpoint)
+    if as_json:
+        print_json(of_fit(model, outputs, notes))
+        return
+    say(notes)
+    print_summary(model)
+    for name, path in outputs.items():
+        click.echo(f"{name:12} {path}")
+
+
+def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
+    if not model.n_dropped_:
+        return []
+    told = f"rows with missing values: {model.n_dropped_:,}; they took no part in the fit"
+    return [told if options["no_scores"] else f"{told}, and their scores are empty"]
+
+
+@click.command()
+@click.argument("checkpoint", type=_PATH)
+@click.pass_context
+def resume(ctx: click.Context, checkpoint: Path) -> None:
+    """Go on with the fit that wrote CHECKPOINT, as it was typed, in the folder it was typed in.
+
+    The result has the bits of a run that was not interrupted. An input that has changed
+    since is refused.
+    """
+    from princomp.checkpoint import Checkpoint
+
+    command = Checkpoint.command_in(checkpoint)
+    path = checkpoint.resolve()
+    os.chdir(command["folder"])
+    arguments = [str(word) for word in command["arguments"]]
+    sys.argv[1:] = arguments
+    # The file may have been moved since; a later flag of the same name wins.
+    parsed = fit.make_context("fit", [*arguments[1:], "--checkpoint", str(path)], parent=ctx.parent)
+    with parsed:
+        fit.invoke(parsed)
+
+
+@click.command()
+@files_argument
+@fit_options
+@shared
+def plan(files: tuple[str, ...], as_json: bool, debug: bool, **options: Any) -> None:
+    """What a fit of FILEs would do and cost, without doing it."""
+    from princomp.documents import document
+    from princomp.functions import plan as plan_of
+
+    source = read(files, options)
+    found = plan_of(source, **estimator(options).get_params(deep=False))
+    if as_json:
+        print_json(document("plan", plan=found.to_dict(), notes=list(source.notes)))
+        return
+    say(source.notes)
+    click.echo(found)

@@ -1,0 +1,68 @@
+"""``show`` and ``merge``: what models hold, and models put together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from princomp.cli.calls import refuse_inputs
+from princomp.cli.options import model_argument, shared
+from princomp.cli.printed import print_json, print_summary
+
+__all__ = ["merge", "show"]
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@model_argument
+@shared
+def show(model: Path, as_json: bool, debug: bool) -> None:
+    """What MODEL holds: variances, plan and certificate."""
+    from princomp.documents import document, of_model
+    from princomp.functions import load
+
+    pca = load(model)
+    if as_json:
+        parameters = {k: v for k, v in pca.get_params().items() if k != "scale"}
+        scale = pca.scale if isinstance(pca.scale, str | None) else "given"
+        print_json(document("show", parameters={**parameters, "scale": scale}, **of_model(pca)))
+        return
+    print_summary(pca)
+    if (names := getattr(pca, "feature_names_in_", None)) is not None:
+        click.echo(f"columns: {', '.join(map(str, names))}")
+    if pca.id_column_ is not None:
+        click.echo(f"id column: {pca.id_column_}")
+    click.echo(pca.plan_)
+    click.echo(pca.certificate_)
+
+
+@click.command()
+@click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=_PATH)
+@click.option("-m", "--model", "output", type=_PATH, required=True, help="Model file to write.")
+@click.option("--force", is_flag=True, help="Replace an existing output.")
+@shared
+def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool, debug: bool) -> None:
+    """One model of all rows behind several MODELs, without the rows.
+
+    It has the parameters of the first.
+    """
+    from princomp.atomic import check_writable
+    from princomp.documents import document, of_model
+    from princomp.functions import load
+
+    if len(models) < 2:
+        raise click.UsageError("merging takes at least two models")
+    if not force:
+        refuse_inputs([output], models)
+    check_writable([output], force=force)
+    merged = load(models[0])
+    for path in models[1:]:
+        merged.merge(load(path))
+    merged.save(output, overwrite=force)
+    if as_json:
+        print_json(document("merge", **of_model(merged), files={"model": str(output)}))
+        return
+    print_summary(merged)
+    click.echo(f"{'model':12} {output}")

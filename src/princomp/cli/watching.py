@@ -1,0 +1,70 @@
+"""A long fit on a terminal: how far it is, and what to type after an interruption."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from princomp.progress import Progress
+
+__all__ = ["bar", "watched"]
+
+
+@contextmanager
+def watched(quiet: bool, checkpoint: Path | None) -> Iterator[Callable[[Progress], object] | None]:
+    """What tells the progress of a fit; says how to go on when it is interrupted."""
+    try:
+        with bar(quiet) as tell:
+            yield tell
+    except (KeyboardInterrupt, SystemExit, Exception) as error:
+        if checkpoint is not None and checkpoint.exists() and _may_go_on(error):
+            click.echo(f"princomp: go on with: princomp resume {checkpoint}", err=True)
+        raise
+
+
+def _may_go_on(error: BaseException) -> bool:
+    """Whether the checkpoint is this run's, and trying again may help."""
+    from princomp.errors import CheckpointError, InUseError
+
+    return not isinstance(error, CheckpointError | InUseError)
+
+
+@contextmanager
+def bar(quiet: bool = False) -> Iterator[Callable[[Progress], object] | None]:
+    """A bar on stderr, where that is a terminal; nothing on a pipe."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[rows]} rows · {task.fields[rate]:.0f} MB/s"),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[int, Any] = {}
+
+        def tell(word: Progress) -> None:
+            if word.number not in tasks:
+                tasks[word.number] = bars.add_task("", total=None, rows="", rate=0.0)
+            bars.update(
+                tasks[word.number],
+                description=f"pass {word.number} {word.step}",
+                total=word.total_rows,
+                completed=word.rows,
+                rows=f"{word.rows:,}",
+                rate=word.bytes_per_second / 1e6,
+                visible=not word.done,
+            )
+
+        yield tell

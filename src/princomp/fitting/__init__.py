@@ -1,0 +1,13 @@
+"""From rows to a finished fit: plan, fold, solve, and a fallback where precision asks for it.
+
+fit      the way of a fit from its rows, or from a summary of them
+job      what a fit works on, and what a route answers
+scatter  routes through a kept scatter: Moments and Triangle
+rows     routes that multiply rows in memory
+blocks   routes that read rows block by block: Krylov and sketch
+"""
+
+from princomp.fitting.fit import fit_rows, fit_summary, truncated_to
+from princomp.fitting.job import check_rows, check_shape
+
+__all__ = ["check_rows", "check_shape", "fit_rows", "fit_summary", "truncated_to"]

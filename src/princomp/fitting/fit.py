@@ -1,0 +1,212 @@
+"""The way of a fit: from rows, or from a summary of them, to a finished record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import one_blas_thread
+from princomp.engines.local import complete
+from princomp.errors import NotAvailableError, ShapeError
+from princomp.fitted import Fitted
+from princomp.fitting.blocks import first_width, solve_krylov, solve_nystrom, whole_number_needed
+from princomp.fitting.job import Job, Solved, check_rows
+from princomp.fitting.rows import solve_rows
+from princomp.fitting.scatter import refined, solve_summary
+from princomp.parameters import Request
+from princomp.passes import Passes
+from princomp.planning import Choice, Facts, choose
+from princomp.scaling import Names
+from princomp.solvers.nystrom import width_for
+from princomp.sources.holding import gathered, whole
+from princomp.sources.source import Held, Source
+from princomp.summaries import Columns, Extremes, Moments, PairOf, Sketch, SketchOf, Triangle
+from princomp.summaries.blocks import Weights, stored_bytes
+
+__all__ = ["fit_rows", "fit_summary", "truncated_to"]
+
+# Rows of unknown number are held until they take this many bytes: most tables end before,
+# and rows in memory have more routes open.
+_HEAD = 2**26
+
+
+def fit_rows(
+    data: Any,
+    weights: Weights,
+    request: Request,
+    columns: Names = None,
+    passes: Passes | None = None,
+) -> Fitted:
+    """Fit rows in memory, or rows that a source reads block by block.
+
+    Parameters
+    ----------
+    data : ndarray, CSR array or Source of shape (n, p)
+    weights : ndarray of shape (n,), optional
+    request : Request
+    columns : tuple of str, optional
+        Names for messages.
+    passes : Passes, optional
+        Progress, checkpoint and threads.
+
+    Raises
+    ------
+    NotFiniteError, ShapeError, ConstantColumnError, ParameterError, MemoryLimitError
+    """
+    if passes is not None and passes.checkpoint is not None:
+        request = request._replace(memory=passes.checkpoint.limit)
+    if isinstance(data, Held):
+        data = data.table.data
+    if isinstance(data, Source) and data.rows is None:
+        limit = request.facts(data).limit
+        data = gathered(data, min(_HEAD, (limit or _HEAD) // 8))
+        data = data.table.data if isinstance(data, Held) else data
+    facts = request.facts(data)
+    choice = choose(facts)
+    if choice.summary == "hold":
+        data = whole(data)
+        facts = request.facts(data)
+        choice = choose(facts)
+    n, dropped = data.shape[0], 0
+    if request.drop and choice.summary == "columns" and facts.held:
+        # The rows are multiplied directly, so the incomplete ones must go first.
+        data, weights, dropped = complete(data, weights)
+    before = data.identities() if isinstance(data, Source) else ()
+    job = Job(data, weights, request, columns, None, passes, before)
+    kind, name = _kind(choice, facts)
+    read = 1
+    if request.by_range:
+        both = job.fold(PairOf(kind, Extremes), name, precise=_precise(facts))
+        job = job._replace(extremes=both.summary.second)
+        folded = both._replace(summary=both.summary.first)
+    else:
+        folded = job.fold(kind, name, precise=_precise(facts))
+    dropped += folded.dropped
+    n = folded.seen if n is None else n
+    _check_weights(weights, n)
+    check_rows(folded.summary, n, dropped)
+    solved = _solved(job, folded.summary, choice, facts, read)
+    return Fitted(
+        summary=solved.summary,
+        spectrum=solved.spectrum,
+        k=solved.k,
+        scale=solved.scale,
+        centred=request.center,
+        dtype=data.dtype,
+        n_samples=n - dropped,
+        facts=facts._replace(rows=n),
+        choice=solved.choice,
+        fallbacks=solved.fallbacks,
+        passes=solved.passes,
+        bytes_read=solved.passes * _bytes(data, n),
+        dropped=dropped,
+        extremes=job.extremes,
+    )
+
+
+def _kind(choice: Choice, facts: Facts) -> tuple[Any, str]:
+    """What the first pass folds the rows into, and what progress calls it."""
+    if choice.solver == "krylov":
+        return SketchOf(first_width(facts.wanted, facts.columns)), "krylov"
+    if choice.summary == "sketch":
+        if not isinstance(facts.wanted, int):
+            raise whole_number_needed(facts.wanted)
+        return SketchOf(width_for(facts.wanted, facts.columns)), "sketch"
+    kinds: dict[str, Any] = {"moments": Moments, "triangle": Triangle, "columns": Columns}
+    return kinds[choice.summary], choice.summary
+
+
+def _precise(facts: Facts) -> bool:
+    """Rows that cannot be read again are multiplied in float64 at once."""
+    return not facts.repeatable
+
+
+def _solved(job: Job, summary: Any, choice: Choice, facts: Facts, passes: int) -> Solved:
+    if choice.solver == "krylov":
+        return solve_krylov(job, summary, choice, passes)
+    if choice.summary == "sketch":
+        return solve_nystrom(job, summary, choice, passes)
+    if choice.summary == "columns":
+        with one_blas_thread():
+            return solve_rows(job, summary, choice, passes)
+    solved = solve_summary(job, summary, choice, passes)
+    return refined(job, solved) if job.request.solver == "auto" else solved
+
+
+def _bytes(data: Any, n: int) -> int:
+    if not isinstance(data, Source):
+        return stored_bytes(data)
+    return data.nbytes if data.nbytes is not None else n * data.p * data.dtype.itemsize
+
+
+def _check_weights(weights: Weights, n: int) -> None:
+    if weights is not None and len(weights) != n:
+        raise ShapeError(
+            f"sample_weight has {len(weights)} weights, and there are {n} rows",
+            place={"parameter": "sample_weight"},
+            hint="give one weight a row",
+        )
+
+
+def fit_summary(
+    summary: Any,
+    request: Request,
+    *,
+    facts: Facts | None = None,
+    n_samples: int | None = None,
+    extremes: Extremes | None = None,
+    columns: Names = None,
+    dtype: Any = np.float64,
+    mean_known: bool = True,
+    dropped: int = 0,
+    passes: int = 0,
+    bytes_read: int = 0,
+    reason: str = "solved from a kept summary",
+) -> Fitted:
+    """Fit a summary: no row is read.
+
+    Raises
+    ------
+    NotAvailableError
+        When the summary keeps only columns, or extremes are asked for that were not kept.
+    """
+    if isinstance(summary, Columns):
+        raise NotAvailableError(
+            "this fit kept no scatter of its columns, so another scale or more components "
+            "need the data",
+            hint="fit with svd_solver='covariance_eigh' or 'full', which keep one",
+        )
+    check_rows(summary, summary.count, 0)
+    if facts is None:
+        facts = Facts(n_samples or 0, summary.p, request.n_components)
+    job = Job(None, None, request, columns, extremes)
+    if isinstance(summary, Sketch):
+        solved = solve_nystrom(job, summary, Choice("sketch", "nystrom", reason), passes)
+    else:
+        kind = "moments" if isinstance(summary, Moments) else "triangle"
+        choice = Choice(kind, "eigh" if kind == "moments" else "svd", reason)
+        solved = solve_summary(job, summary, choice, passes)
+    return Fitted(
+        summary=summary,
+        spectrum=solved.spectrum,
+        k=solved.k,
+        scale=solved.scale,
+        centred=request.center,
+        dtype=np.dtype(dtype),
+        n_samples=n_samples,
+        facts=facts._replace(wanted=request.n_components),
+        choice=solved.choice,
+        fallbacks=solved.fallbacks,
+        passes=passes,
+        bytes_read=bytes_read,
+        dropped=dropped,
+        extremes=extremes,
+        mean_known=mean_known,
+    )
+
+
+def truncated_to(fitted: Fitted, k: int) -> Fitted:
+    """The same fit with fewer components."""
+    return replace(fitted, k=k, spectrum=fitted.spectrum.first(k))

@@ -1,0 +1,130 @@
+"""What a fit works on, what a route answers, and the checks that every route shares."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from princomp.arrays import FloatArray
+from princomp.choosing import check_wanted
+from princomp.engines.local import Folded, fold
+from princomp.errors import InputChangedError, ShapeError
+from princomp.parameters import Request
+from princomp.passes import Passes
+from princomp.planning import Choice, Facts
+from princomp.scaling import Names
+from princomp.sources.source import Identity
+from princomp.spectrum import Spectrum
+from princomp.summaries import Columns, Extremes
+from princomp.summaries.blocks import Weights
+
+__all__ = ["Job", "Solved", "check_rows", "check_shape", "safe_divisor"]
+
+
+class Job(NamedTuple):
+    """Rows (none where only a summary is solved) and what is asked of them."""
+
+    data: Any
+    weights: Weights
+    request: Request
+    names: Names
+    extremes: Extremes | None
+    passes: Passes | None = None
+    identities: tuple[Identity, ...] = ()
+
+    def fold(self, kind: Any, name: str, *, precise: bool = False) -> Folded:
+        """One pass over the rows.
+
+        Raises
+        ------
+        InputChangedError
+            When a file is not the one that it was when the fit began.
+        """
+        folded = fold(
+            kind,
+            self.data,
+            self.weights,
+            drop=self.request.drop,
+            precise=precise,
+            passes=self.passes,
+            step_name=name,
+        )
+        if self.identities:
+            _refuse_changed(self.identities, self.data.identities())
+        return folded
+
+
+def _refuse_changed(before: tuple[Identity, ...], now: tuple[Identity, ...]) -> None:
+    for was, found in zip(before, now, strict=True):
+        if was != found:
+            raise InputChangedError(
+                f"{was.file} changed while it was read: {was.size:,} bytes of "
+                f"{_when(was)} became {found.size:,} bytes of {_when(found)}",
+                place={"file": was.file},
+                hint="wait until it is written, then begin again",
+            )
+
+
+def _when(one: Identity) -> str:
+    return datetime.fromtimestamp(one.modified_ns / 1e9).isoformat(" ", "milliseconds")
+
+
+class Solved(NamedTuple):
+    """A spectrum, the summary it stands on, and how it came about."""
+
+    spectrum: Spectrum
+    k: int
+    summary: Any
+    scale: FloatArray | None
+    choice: Choice
+    passes: int
+    fallbacks: tuple[str, ...] = ()
+
+
+def safe_divisor(scale: FloatArray | None, exponent: int, p: int) -> FloatArray | None:
+    """The scale times a power of two that keeps products in range."""
+    if not exponent:
+        return scale
+    power = np.full(p, 2.0**exponent)
+    return power if scale is None else scale * power
+
+
+def check_shape(facts: Facts) -> None:
+    """Refuse, by their shape alone, rows that a fit would refuse.
+
+    Raises
+    ------
+    ShapeError, ParameterError
+    """
+    if not facts.rows and not facts.held:
+        return  # nobody knows yet
+    none = np.zeros(facts.columns)
+    shape = Columns(float(facts.rows), facts.rows, none, none, none)
+    check_rows(shape, facts.rows, 0)
+    check_wanted(facts.wanted, shape, facts.solver)
+
+
+def check_rows(summary: Any, n: int, dropped: int) -> None:
+    """Refuse too few rows to see a variance.
+
+    Raises
+    ------
+    ShapeError
+    """
+    if summary.rows > 1.0:
+        return
+    if dropped:
+        raise ShapeError(
+            f"{n - dropped} of {n} rows are left after dropping those with missing values; "
+            "a variance needs at least 2",
+            hint="fill the missing values, or leave out the columns that hold them",
+        )
+    raise ShapeError(
+        f"a variance needs at least 2 rows, and there is 1 sample (n_samples = {n})"
+        if n == 1
+        else f"a variance needs a sum of weights above 1, got {summary.rows:g} over {n} rows"
+        + ("" if summary.rows or not n else ": every weight is zero"),
+        hint="give more rows" if n <= 1 else "weights are frequencies: give more, or larger ones",
+    )

@@ -1,0 +1,82 @@
+"""Routes through a kept scatter, Moments or a Triangle, and the way to a more exact one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import EPS, one_blas_thread
+from princomp.choosing import check_wanted, most_components, resolve
+from princomp.fitted import prepared
+from princomp.fitting.job import Job, Solved
+from princomp.planning import Choice
+from princomp.scaling import divisors
+from princomp.solvers import dense, lanczos
+from princomp.solvers.null_space import completed
+from princomp.summaries import Moments, Triangle
+
+__all__ = ["refined", "solve_summary"]
+
+# A covariance is given up for a more exact route when a wanted variance is within this
+# factor of what it can resolve: one digit.
+_RESOLVED = 16.0
+
+
+def solve_summary(job: Job, summary: Any, choice: Choice, passes: int) -> Solved:
+    """Solve Moments or a Triangle."""
+    request = job.request
+    scale = divisors(request.scale, summary, job.extremes, job.names)
+    ready = prepared(summary, scale, request.center)
+    wanted = check_wanted(request.n_components, summary, request.solver)
+    if isinstance(summary, Triangle):
+        spectrum = dense.solve_triangle(ready)
+    elif choice.solver == "lanczos" and isinstance(wanted, int):
+        rng = np.random.default_rng(0)
+        with one_blas_thread():
+            spectrum = lanczos.solve_moments(ready, wanted, tol=request.tol, rng=rng)
+    else:
+        spectrum = dense.solve_moments(ready, wanted if isinstance(wanted, int) else None)
+    k = resolve(wanted, spectrum, summary.rows, most_components(summary))
+    assert k is not None  # all variances are known
+    return Solved(completed(spectrum, k), k, summary, scale, choice, passes)
+
+
+def refined(job: Job, solved: Solved) -> Solved:
+    """Take a more exact route while a wanted variance is below what this one resolves.
+
+    float32 products are redone in float64, which resolves all that float32 data hold;
+    float64 products give way to the triangle, which squares nothing.
+    """
+    while solved.choice.summary == "moments" and _unresolved(solved):
+        coarse = solved.summary.unit > EPS
+        told = "float32 products" if coarse else "squaring"
+        route = "products in float64" if coarse else "the triangle of a QR factorisation"
+        limit = solved.spectrum.resolution / solved.spectrum.largest
+        why = f"a wanted variance is below what {told} can resolve ({limit:.0e} of the first): "
+        if not getattr(job.data, "repeatable", True):
+            why += "the rows cannot be read again"
+            return solved._replace(fallbacks=(*solved.fallbacks, why))
+        name = "moments" if coarse else "triangle"
+        summary = job.fold(Moments if coarse else Triangle, name, precise=True).summary
+        choice = solved.choice
+        if not coarse:
+            choice = choice._replace(summary="triangle", solver="svd")
+        again = solve_summary(job, summary, choice, solved.passes + 1)
+        solved = again._replace(fallbacks=(*solved.fallbacks, f"{why}{route} instead"))
+    return solved
+
+
+def _unresolved(solved: Solved) -> bool:
+    """Whether the last component, or the mean of those left out, is near the resolution."""
+    spectrum, k = solved.spectrum, solved.k
+    needed = _RESOLVED * spectrum.resolution
+    if needed == 0.0 or not k:
+        return False
+    limit, columns = solved.summary.rank_limit, solved.summary.p
+    noise_resolved = spectrum.left_out(k, limit) > needed * (columns - k)
+    if spectrum.variances[min(k, limit) - 1] > needed and (k >= limit or noise_resolved):
+        return False
+    # Columns without spread have their zeros by right: no route resolves them better.
+    rank = min(limit, np.count_nonzero(solved.summary.column_scatter))
+    return bool(spectrum.variances[min(k, rank) - 1] <= needed) or (k < rank and not noise_resolved)

@@ -1,0 +1,105 @@
+"""IncrementalPCA: scikit-learn's name for a PCA of rows that come in batches, here exact."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+
+from princomp.arrays import FloatArray
+from princomp.errors import ParameterError
+from princomp.estimator import PCA
+from princomp.parameters import is_a
+
+__all__ = ["IncrementalPCA"]
+
+
+class IncrementalPCA(PCA):
+    """A drop-in for :class:`sklearn.decomposition.IncrementalPCA` that approximates nothing.
+
+    It is :class:`~princomp.PCA` with the parameters and attributes of that class. The result
+    of any number of ``partial_fit`` is that of one ``fit``; batches may be of any size from
+    one row on, sparse too, and more components may be asked for than there are rows yet.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None: min(n, p).
+    whiten : bool, default=False
+    copy : bool, default=True
+        Kept for scikit-learn's sake. The input is never written to.
+    batch_size : int or None, default=None
+        Kept for scikit-learn's sake: rows are cut into blocks as it suits the processor.
+
+    Attributes
+    ----------
+    n_samples_seen_ : int
+        Rows so far.
+    var_ : ndarray of shape (p,)
+        Variances of the columns with divisor n, as in scikit-learn's class.
+    batch_size_ : int
+        ``batch_size``, or scikit-learn's default of 5·p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import IncrementalPCA
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> model = IncrementalPCA(n_components=2)
+    >>> for row in X:
+    ...     model = model.partial_fit(row.reshape(1, -1))
+    >>> print(model.explained_variance_ratio_.round(4))
+    [0.9924 0.0076]
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        whiten: bool = False,
+        copy: bool = True,
+        batch_size: int | None = None,
+    ) -> None:
+        super().__init__(n_components, whiten=whiten, copy=copy)
+        self.batch_size = batch_size
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **run: Any) -> Self:
+        """Fit to rows; see :meth:`princomp.PCA.fit`."""
+        self._check_batch_size()
+        before = self.__dict__.copy()
+        self.__dict__.pop("_fitted", None)
+        try:
+            self.partial_fit(X, sample_weight=sample_weight)
+            self._state  # noqa: B018  (a fit answers, or says why it cannot)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        self.batch_size_ = 5 * self.n_features_in_ if self.batch_size is None else self.batch_size
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True
+    ) -> Self:
+        """Add rows; see :meth:`princomp.PCA.partial_fit`. ``check_input`` changes nothing."""
+        return super().partial_fit(X, y, sample_weight)
+
+    def _check_batch_size(self) -> None:
+        size = self.batch_size
+        if size is not None and not (is_a(size, Integral) and size >= 1):
+            raise ParameterError(
+                f"batch_size={size!r} is not lawful",
+                place={"parameter": "batch_size"},
+                hint="batch_size must be None or a whole number of at least 1",
+            )
+
+    @property
+    def n_samples_seen_(self) -> int | None:
+        """Rows so far."""
+        return self._state.n_samples
+
+    @property
+    def var_(self) -> FloatArray:
+        """Variances of the columns (p,), with divisor n."""
+        summary = self._state.summary
+        return np.asarray(summary.column_scatter) / summary.rows

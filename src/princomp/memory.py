@@ -1,0 +1,93 @@
+"""How much memory a fit may take: what a person said, or a share of what is free."""
+
+from __future__ import annotations
+
+import os
+import re
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from princomp.errors import ParameterError
+
+__all__ = ["DEFAULT_SHARE", "byte_count", "free_memory", "in_words", "memory_limit"]
+
+# Of the memory that is free when a fit begins; the rest is left to the page cache and others.
+DEFAULT_SHARE = 0.6
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
+
+
+def byte_count(size: Any) -> int:
+    """Bytes of "2GB", "512 MiB", "1.5G" or a number of bytes.
+
+    Raises
+    ------
+    ParameterError
+    """
+    number: float | None = None
+    if isinstance(size, str):
+        found = _SIZE.fullmatch(size)
+        if found:
+            base = _UNITS[found[2].upper()]
+            if found[3]:
+                base = 1 << (10 * "KMGT".find(found[2].upper()) + 10) if found[2] else 0
+            number = float(found[1]) * base
+    elif isinstance(size, Real) and size is not True:
+        number = float(size)
+    if number is None or not 1 <= number < 2**62:
+        raise ParameterError(
+            f"memory_limit={size!r} is not a size of memory",
+            place={"parameter": "memory_limit"},
+            hint="write it like '2GB', '512MB' or a number of bytes",
+        )
+    return int(number)
+
+
+def memory_limit(asked: Any) -> int:
+    """Bytes by which a fit may make the process grow."""
+    return int(free_memory() * DEFAULT_SHARE) if asked is None else byte_count(asked)
+
+
+def free_memory() -> int:
+    """Bytes that programs can still get on this machine, or in this container."""
+    return min(_of_machine(), _of_container())
+
+
+def _of_machine() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    try:
+        # Without word of what is free: half of what is there.
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, OSError, ValueError):
+        return 4 * 10**9
+
+
+def _of_container() -> int:
+    """What control groups, versions 2 and 1, still allow."""
+    root = Path("/sys/fs/cgroup")
+    pairs = (
+        (root / "memory.max", root / "memory.current"),
+        (root / "memory/memory.limit_in_bytes", root / "memory/memory.usage_in_bytes"),
+    )
+    for limit, used in pairs:
+        try:
+            return max(int(limit.read_text()) - int(used.read_text()), 0)
+        except (OSError, ValueError):
+            continue
+    return 2**62
+
+
+def in_words(count: float) -> str:
+    """A number of bytes for people."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} GB"

@@ -1,0 +1,352 @@
+"""Rows that keep coming: what they came to so far, solved when somebody asks.
+
+Batches are cut into the same logical blocks as a table, by the number of each row since
+the first. So the cut into batches does not matter, not to a bit; rows that do not fill a
+block yet wait for it. Decay gives a row seen r rows ago the weight dʳ.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp.arrays import column_sums, one_blas_thread
+from princomp.choosing import most_components
+from princomp.engines.local import complete, fold
+from princomp.errors import NotAvailableError, ParameterError, ShapeError
+from princomp.fitted import Fitted
+from princomp.fitting import fit_summary
+from princomp.fitting.blocks import whole_number_needed
+from princomp.parameters import Request
+from princomp.planning import SCATTER_COLUMNS, Facts
+from princomp.scaling import Names
+from princomp.solvers.nystrom import width_for
+from princomp.summaries import Columns, Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
+from princomp.summaries.blocks import Weights, first_not_finite, is_sparse, stored_bytes
+from princomp.threads import default_threads
+
+__all__ = ["Pending", "Stream"]
+
+# Rows wait until so many blocks can be summed at once, unless these are large.
+_TOGETHER, _LARGE_BLOCK = 2 * default_threads(), 2**19
+
+_BATCHES = "rows that came in batches, summed as one table"
+
+
+class Stream:
+    """The rows seen so far; the model adds to it.
+
+    Parameters
+    ----------
+    request : Request
+        Decides the kind of summary: Moments, a Triangle for ``"full"``, a Sketch where
+        p × p is too much.
+    p : int
+        Columns.
+    """
+
+    def __init__(self, request: Request, p: int) -> None:
+        if isinstance(request.n_components, int) and request.n_components > p:
+            raise ShapeError(
+                f"n_components={request.n_components} and the rows have {p} columns",
+                place={"parameter": "n_components"},
+                hint=f"ask for at most {p} components",
+            )
+        if request.by_range and request.decay != 1.0:
+            raise ParameterError(
+                "scale='range' does not go with decay: the largest value seen never fades",
+                place={"parameter": "decay"},
+                hint="use scale='unit' or 'pareto'",
+            )
+        kind = _kind(request, p)
+        # The range needs its own summary; it goes along with the other.
+        self._kind = PairOf(kind, Extremes) if request.by_range else kind
+        self._blocks = self._kind.empty(p)
+        self._waiting: list[tuple[Any, Weights]] = []
+        self._held = 0
+        self.decay, self.drop = request.decay, request.drop
+        self.dtype: np.dtype[Any] | None = None
+        self.seen = self.dropped = self.bytes_read = 0
+
+    @classmethod
+    def after(cls, fitted: Fitted, request: Request) -> Stream:
+        """A stream that goes on where a fit ended.
+
+        Raises
+        ------
+        NotAvailableError
+            When the fit kept no summary that rows can be added to.
+        """
+        if isinstance(fitted.summary, Columns):
+            raise NotAvailableError(
+                "this fit kept no scatter of its columns, so rows cannot be added to it",
+                hint="fit with svd_solver='covariance_eigh' or 'full', or begin with partial_fit",
+            )
+        stream = cls(request, fitted.p)
+        if isinstance(fitted.summary, Sketch):
+            stream._kind = SketchOf(fitted.summary.width, fitted.summary.seed)
+        else:
+            stream._kind = type(fitted.summary)
+        stream._blocks = fitted.summary
+        if fitted.extremes is not None:
+            stream._kind = PairOf(stream._kind, Extremes)
+            stream._blocks = Pair(fitted.summary, fitted.extremes)
+        elif request.by_range:
+            raise NotAvailableError(
+                "the range of the columns was not kept by this fit, so it cannot go on with "
+                "scale='range'",
+                hint="begin with partial_fit and scale='range'",
+            )
+        stream.dtype = fitted.dtype
+        stream.seen, stream.dropped = fitted.n_samples or fitted.summary.count, fitted.dropped
+        stream.bytes_read = fitted.bytes_read
+        return stream
+
+    @classmethod
+    def copy_of(cls, other: Stream) -> Stream:
+        """A stream of the same rows, to be changed on its own."""
+        stream = copy(other)
+        stream._waiting = list(other._waiting)
+        return stream
+
+    # ---- rows in and out -------------------------------------------------------------------
+
+    def add(self, rows: Any, weights: Weights) -> None:
+        """Add rows; those that wait are copied.
+
+        Raises
+        ------
+        NotFiniteError
+            At infinity, and at NaN where rows may not be dropped; nothing was added then.
+        """
+        _check_finite(rows, self.drop)
+        n, step = rows.shape[0], self._step
+        whole = (self._held + n) // step * step
+        if self._held + n >= self._enough and whole:
+            # What waits is filled up to whole blocks; the rest of the rows need no copy.
+            blocks, dropped, at, stop = self._blocks, 0, -self._held % step, whole - self._held
+            if self._held:
+                waiting = [*self._waiting, _part(rows, weights, 0, at)]
+                blocks, dropped = self._folded(blocks, *_together(waiting))
+            blocks, more = self._folded(blocks, *_part(rows, weights, at, stop))
+            self._blocks, self._waiting, self._held = blocks, [], 0
+            self.dropped += dropped + more
+        else:
+            stop = 0
+        self._wait(*_part(rows, weights, stop, n))
+        self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
+        self.seen += n
+        self.bytes_read += stored_bytes(rows)
+
+    def remove(self, rows: Any, weights: Weights) -> None:
+        """Take rows out that were added before.
+
+        Raises
+        ------
+        NotAvailableError
+            Where the summary cannot: a triangle, ranges, decayed weights.
+        ShapeError
+            When more is removed than was there.
+        """
+        total, dropped = self.so_far()
+        if isinstance(total, Pair | Triangle) or self.decay != 1.0:
+            why = (
+                "with decay the weight of an old row is not known"
+                if self.decay != 1.0
+                else "the smallest and largest values do not say what they were without a row"
+                if isinstance(total, Pair)
+                else "a triangle (svd_solver='full') cannot give rows back"
+            )
+            raise NotAvailableError(
+                f"rows cannot be forgotten here: {why}",
+                hint="use svd_solver='auto' or 'covariance_eigh', another scale and no decay",
+            )
+        folded = fold(self._kind, rows, weights, drop=self.drop, precise=True)
+        self._blocks = total.remove(folded.summary)
+        self._waiting, self._held = [], 0
+        self.seen -= rows.shape[0]
+        self.dropped = dropped - folded.dropped
+
+    def merge(self, other: Stream) -> None:
+        """Add all rows of another stream.
+
+        Raises
+        ------
+        ShapeError
+            Of other columns, or of another kind of summary.
+        """
+        (mine, dropped), (theirs, more) = self.so_far(), other.so_far()
+        kinds = [type(first_of(total)).__name__ for total in (mine, theirs)]
+        if kinds[0] != kinds[1]:
+            raise ShapeError(
+                f"a fit that keeps {kinds[0]} cannot be merged with one that keeps {kinds[1]}",
+                hint="fit both with the same svd_solver",
+            )
+        if isinstance(mine, Pair) and not isinstance(theirs, Pair):
+            raise NotAvailableError(
+                "the other fit kept no ranges of its columns, which scale='range' needs",
+                hint="fit both with scale='range'",
+            )
+        if not isinstance(mine, Pair):
+            theirs = first_of(theirs)
+        self._blocks = mine.merge(theirs)
+        self._waiting, self._held = [], 0
+        if self.dtype is None or other.dtype is None:
+            self.dtype = self.dtype or other.dtype
+        else:
+            self.dtype = np.result_type(self.dtype, other.dtype)
+        self.seen += other.seen
+        self.dropped = dropped + more
+        self.bytes_read += other.bytes_read
+
+    # ---- what they came to -----------------------------------------------------------------
+
+    def so_far(self) -> tuple[Any, int]:
+        """Summary of all rows, those that wait included, and how many were left out."""
+        if not self._held:
+            return self._blocks, self.dropped
+        self._waiting = [_together(self._waiting)]
+        blocks, dropped = self._folded(self._blocks, *self._waiting[0])
+        return blocks, self.dropped + dropped
+
+    @property
+    def _step(self) -> int:
+        return int(self._kind.block_rows(self._p))
+
+    @property
+    def _p(self) -> int:
+        return int(first_of(self._blocks).p)
+
+    @property
+    def _enough(self) -> int:
+        step = self._step
+        return step if step * self._p > _LARGE_BLOCK else _TOGETHER * step
+
+    def _wait(self, rows: Any, weights: Weights) -> None:
+        if rows.shape[0]:
+            kept = None if weights is None else weights.copy()
+            self._waiting.append((rows.copy(), kept))
+            self._held += rows.shape[0]
+
+    def _folded(self, before: Any, rows: Any, weights: Weights) -> tuple[Any, int]:
+        """A summary with more rows, block after block."""
+        if not rows.shape[0]:
+            return before, 0
+        if self.decay == 1.0:
+            folded = fold(self._kind, rows, weights, drop=self.drop, precise=True, before=before)
+            return folded.summary, folded.dropped
+        dropped, step = 0, self._step
+        for start in range(0, rows.shape[0], step):
+            block = rows[start : start + step]
+            ages = np.arange(block.shape[0] - 1, -1, -1, dtype=np.float64)
+            each = self.decay**ages
+            if weights is not None:
+                each *= weights[start : start + step]
+            if self.drop:
+                block, kept, missing = complete(block, each)
+                each = each if kept is None else kept
+                dropped += missing
+            with one_blas_thread():
+                part = self._kind.of(block, each, precise=True)
+            before = before.faded(self.decay ** len(ages)).merge(part)
+        return before, dropped
+
+
+def _part(rows: Any, weights: Weights, start: int, stop: int) -> tuple[Any, Weights]:
+    return rows[start:stop], None if weights is None else weights[start:stop]
+
+
+def _together(waiting: list[tuple[Any, Weights]]) -> tuple[Any, Weights]:
+    """Batches as one table, sparse only where all are."""
+    if len(waiting) == 1:
+        return waiting[0]
+    parts = [rows for rows, _ in waiting]
+    if all(map(is_sparse, parts)):
+        rows = sp.vstack(parts, format="csr")
+    else:
+        rows = np.concatenate([part.toarray() if is_sparse(part) else part for part in parts])
+    if all(weights is None for _, weights in waiting):
+        return rows, None
+    each = [np.ones(part.shape[0]) if w is None else w for part, w in waiting]
+    return rows, np.concatenate(each)
+
+
+def _check_finite(rows: Any, drop: bool) -> None:
+    values = rows.data if is_sparse(rows) else rows
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum() if is_sparse(rows) else column_sums(rows)).all():
+            return
+    lawful = ~np.isinf(values) if drop else np.isfinite(values)
+    if not lawful.all():
+        raise first_not_finite(rows)
+
+
+def first_of(summary: Any) -> Any:
+    """The summary that is solved."""
+    return summary.first if isinstance(summary, Pair) else summary
+
+
+def _kind(request: Request, p: int) -> Any:
+    solver = request.solver
+    if solver == "full":
+        return Triangle
+    if solver == "covariance_eigh" or (solver == "auto" and p <= SCATTER_COLUMNS):
+        return Moments
+    if solver not in ("auto", "sketch"):
+        raise ParameterError(
+            f"svd_solver={solver!r} needs all rows at once",
+            place={"parameter": "svd_solver"},
+            hint="partial_fit works with 'auto', 'covariance_eigh', 'full' and 'sketch'",
+        )
+    if not isinstance(request.n_components, int):
+        raise whole_number_needed(request.n_components)
+    return SketchOf(width_for(request.n_components, p))
+
+
+class Pending:
+    """A fit that has not been solved yet: it is when somebody reads it."""
+
+    def __init__(self, stream: Stream, request: Request, names: Names) -> None:
+        self.stream, self._request, self._names = stream, request, names
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """The rows so far, solved.
+
+        Raises
+        ------
+        NotAvailableError
+            While there are fewer than two rows.
+        """
+        stream, request = self.stream, self._request
+        total, dropped = stream.so_far()
+        summary = first_of(total)
+        if not summary.rows > 1.0:
+            raise NotAvailableError(
+                f"a variance needs at least 2 rows, and so far there are {summary.rows:g}",
+                hint="give more rows to partial_fit first",
+            )
+        wanted = request.n_components
+        if isinstance(wanted, int):
+            wanted = min(wanted, most_components(summary))
+        n = stream.seen - dropped
+        dtype = np.dtype(np.float64) if stream.dtype is None else stream.dtype
+        solver = request.solver
+        facts = Facts(n, summary.p, wanted, dtype.name, None, solver, request.by_range)
+        return fit_summary(
+            summary,
+            request._replace(n_components=wanted),
+            facts=facts._replace(held=False, repeatable=False),
+            n_samples=n,
+            extremes=total.second if isinstance(total, Pair) else None,
+            columns=self._names,
+            dtype=dtype,
+            dropped=dropped,
+            passes=1,
+            bytes_read=stream.bytes_read,
+            reason=_BATCHES,
+        )

@@ -1,0 +1,181 @@
+"""Tables from HDF5 files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from princomp.errors import MalformedFileError
+from princomp.sources.columns import Origin
+from princomp.sources.faults import reading
+from princomp.sources.pace import Tiling
+from princomp.sources.source import Identity, Source
+from princomp.sources.stored_array import (
+    Member,
+    StoredArray,
+    float_kind,
+    name_list,
+    need,
+    pick,
+    refuse_ids,
+    rounding,
+    settle,
+)
+
+__all__ = ["Hdf5Array", "array_source", "members_of", "open_hdf5", "opened"]
+
+
+def open_hdf5(
+    path: Path,
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    id_column: str | None,
+    inside: str | None = None,
+) -> Source:
+    """Open a dataset of two dimensions in an HDF5 file; its first dimension are the rows.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file.
+    columns, exclude : sequence of str
+        Columns to use, in this order, or to leave out: numbers from 0 ("0", "3"), or
+        names, where the dataset has an attribute ``columns``, a list of p different texts.
+    id_column : None
+        There is none to be had.
+    inside : str, optional
+        The dataset, or the group it is in; needed where several could be meant.
+
+    Returns
+    -------
+    Source
+        Of shape (n, p); float32 where the dataset is, else float64.
+
+    Raises
+    ------
+    MissingLibraryError
+        h5py is not installed.
+    InputNotFoundError, MalformedFileError
+        No such file; damaged, a table of pandas, or no HDF5.
+    ParameterError, ShapeError, NotNumericError
+        No dataset or several fit, with a list of them.
+    """
+    origin = Origin(str(path))
+    refuse_ids(id_column, "an HDF5 dataset", origin)
+    with opened(path) as file:
+        name = None if inside is None else inside.strip("/")
+        members, frames = members_of(path, file, name)
+        if frames and not any(member.is_table for member in members):
+            raise MalformedFileError(
+                f"{path}: {frames[0]} is a frame in the layout that pandas has of its own",
+                place={"file": str(path)},
+                hint="Read it by pandas.read_hdf and write it by frame.to_parquet(…).",
+            )
+        member = pick(members, name, origin)
+        with reading(path, "HDF5"):
+            dataset = file[member.name]
+            names = name_list(dataset.attrs.get("columns"), member.shape[1])
+        return array_source(path, dataset, member, names, columns, exclude)
+
+
+@contextmanager
+def opened(path: Path, cache: int = 0) -> Iterator[Any]:
+    """Open an HDF5 file to read; ``cache`` are the bytes of tiles kept for each dataset."""
+    h5py = need("h5py", path)
+    with reading(path, "HDF5"):
+        try:
+            file = h5py.File(path, "r", rdcc_nbytes=cache)
+        except BlockingIOError as error:
+            raise MalformedFileError(
+                f"{path}: another program has it open to write",
+                place={"file": str(path)},
+                hint="Close it there, or copy the file once nothing is written any more.",
+            ) from error
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+def members_of(path: Path, file: Any, inside: str | None) -> tuple[list[Member], list[str]]:
+    """Arrays in the file, and the groups in which pandas keeps frames, whose arrays are left out.
+
+    Only ``inside`` itself where that is a dataset: a file may have a million others.
+    """
+    h5py = need("h5py", path)
+    members: list[Member] = []
+    frames: list[str] = []
+
+    def look(name: str, node: Any) -> None:
+        if any(name.startswith(f"{frame}/") for frame in frames):
+            return
+        if "pandas_type" in node.attrs:
+            frames.append(name)
+        elif isinstance(node, h5py.Dataset):
+            members.append(Member(name, node.shape or (), node.dtype))
+
+    with reading(path, "HDF5"):
+        if inside and inside in file and isinstance(file[inside], h5py.Dataset):
+            # pandas marks the group, which must be seen before what is in it.
+            parts = inside.split("/")
+            for k in range(1, len(parts) + 1):
+                look("/".join(parts[:k]), file["/".join(parts[:k])])
+        else:
+            file.visititems(look)
+    return members, frames
+
+
+@dataclass(kw_only=True, eq=False)
+class Hdf5Array(StoredArray):
+    """Rows of a dataset; h5py has one lock, so threads gain nothing from reading at once."""
+
+    kind: str = "HDF5"
+
+    def _opened(self) -> AbstractContextManager[Any]:
+        # No cache: each tile that is wanted is wanted once, and uncompressed tiles that do
+        # not fit in a cache are read in parts.
+        return opened(self.path)
+
+    def identities(self) -> tuple[Identity, ...]:
+        """The file."""
+        return (Identity.of(self.path),)
+
+
+def array_source(
+    path: Path,
+    dataset: Any,
+    member: Member,
+    names: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    kind: type[Hdf5Array] = Hdf5Array,
+    **more: Any,
+) -> Hdf5Array:
+    """Make the source of a dataset whose columns have the given names, if any."""
+    n, p = member.shape
+    choice, taken = settle(names, p, columns, exclude, Origin(str(path)))
+    with reading(path, "HDF5"):
+        tall, wide = dataset.chunks or (None, p)
+        filters = dataset.id.get_create_plist().get_nfilters()
+        nbytes = dataset.id.get_storage_size()
+    return kind(
+        rows=n,
+        p=p if taken is None else len(taken),
+        dtype=float_kind(member.dtype),
+        columns=None if choice is None else choice.names,
+        unused=() if choice is None else choice.unused,
+        notes=rounding(member.dtype),
+        file=str(path),
+        nbytes=nbytes,
+        path=path,
+        inside=member.name,
+        stored_shape=(n, p),
+        taken=taken,
+        # Across tiles, HDF5 copies into rows a few bytes at a time.
+        tiling=Tiling(tall, wide, whole=filters > 0, strips=True),
+        itemsize=member.dtype.itemsize,
+        **more,
+    )

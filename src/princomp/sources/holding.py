@@ -1,0 +1,116 @@
+"""Rows of a source taken into memory: all of them, or the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp.errors import ShapeError
+from princomp.sources.source import Chunk, Held, Identity, Source, Spot
+from princomp.sources.table import Table
+
+__all__ = ["gathered", "whole"]
+
+
+def whole(source: Source) -> Any:
+    """All rows as one array or CSR array."""
+    if isinstance(source, Held):
+        return source.table.data
+    if source.rows is None or source.stored is not None:
+        return _joined([chunk.data for chunk in source.chunks()], source)
+    data = np.empty((source.rows, source.p), dtype=source.dtype)
+    filled = 0
+    for chunk in source.chunks():
+        data[filled : filled + len(chunk.data)] = chunk.data
+        filled += len(chunk.data)
+    return data[:filled]
+
+
+def gathered(source: Source, most: int) -> Source:
+    """The rows of a source in memory, if they take no more than ``most`` bytes.
+
+    Else the same rows as a source: those already read stand before those still to come,
+    so that rows which can be read only once are not lost.
+    """
+    chunks = source.chunks()
+    head: list[Chunk] = []
+    size = 0
+    for chunk in chunks:
+        head.append(chunk)
+        data = chunk.data
+        size += data.data.nbytes + data.indices.nbytes if sp.issparse(data) else data.nbytes
+        if size > most:
+            return _Begun(source, head, chunks)
+    return Held(
+        Table(
+            _joined([chunk.data for chunk in head], source),
+            source.columns,
+            notes=source.notes,
+            file=source.file,
+        )
+    )
+
+
+def _joined(parts: list[Any], source: Source) -> Any:
+    if not parts:
+        raise ShapeError(
+            f"{source.file or 'the input'}: no rows",
+            hint="principal components need at least two rows of numbers",
+        )
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+class _Begun(Source):
+    """A source whose first chunks were read already."""
+
+    def __init__(self, source: Source, head: list[Chunk], rest: Iterator[Chunk]) -> None:
+        super().__init__(
+            rows=source.rows,
+            p=source.p,
+            dtype=source.dtype,
+            columns=source.columns,
+            id_column=source.id_column,
+            notes=source.notes,
+            file=source.file,
+            unused=source.unused,
+            stored=source.stored,
+            nbytes=source.nbytes,
+        )
+        self.repeatable = source.repeatable
+        self._source = source
+        self._begun: tuple[list[Chunk], Iterator[Chunk]] | None = (head, rest)
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from ``start`` on; the first time, those that are in memory come from there."""
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return self._source.chunks(start)
+        if start and self._source.repeatable:
+            del begun
+            return self._source.chunks(start)
+        head, rest = begun
+        return _after(chain(head, rest), start)
+
+    def spot(self, row: int) -> Spot:
+        """Where a row stands."""
+        return self._source.spot(row)
+
+    def identities(self) -> tuple[Identity, ...]:
+        """The files behind it."""
+        return self._source.identities()
+
+
+def _after(chunks: Iterator[Chunk], start: int) -> Iterator[Chunk]:
+    for chunk in chunks:
+        rows = chunk.data.shape[0]
+        if start < rows:
+            yield chunk if not start else Chunk(
+                chunk.data[start:], None if chunk.ids is None else chunk.ids[start:]
+            )
+        start = max(start - rows, 0)

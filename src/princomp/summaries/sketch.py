@@ -1,0 +1,249 @@
+"""Sketch: rows, mean, column scatter and the scatter times a random matrix.
+
+J. A. Tropp, A. Yurtsever, M. Udell, V. Cevher, "Fixed-rank approximation of a positive-
+semidefinite matrix from streaming data" (NIPS 2017). The product Y = SΩ is linear in the
+scatter S, so it merges as the scatter does, in p·l numbers instead of p².
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import EPS, FloatArray
+from princomp.errors import ShapeError
+from princomp.summaries.blocks import (
+    Weights,
+    check_mergeable,
+    is_sparse,
+    lawful_block,
+    merged_mean,
+)
+from princomp.summaries.centred import Centred, check_left_scatter, left_count, left_rows
+from princomp.summaries.centred_rows import CentredRows
+from princomp.summaries.columns import Columns
+
+__all__ = ["Sketch", "SketchOf", "directions", "wide_block_rows"]
+
+# Numbers of a block of wide rows: enough rows that the p × l product pays for being read
+# and written once a block, few enough that a block stays tens of megabytes.
+_WIDE_NUMBERS, _FEWEST_ROWS = 2**22, 32
+
+
+def wide_block_rows(columns: int) -> int:
+    """Rows of a logical block where p × l numbers are added up for each."""
+    wanted = max(_WIDE_NUMBERS // max(columns, 1), _FEWEST_ROWS)
+    return 1 << (wanted.bit_length() - 1)
+
+
+@lru_cache(maxsize=2)
+def directions(p: int, width: int, seed: int) -> FloatArray:
+    """Ω: Gaussian directions (p, width), the same ones for the same seed, on any machine.
+
+    Kept in float32: they are random, so their precision does not matter, but that every
+    block meets the same numbers does.
+    """
+    drawn = np.random.default_rng(seed).standard_normal((p, width), dtype=np.float32)
+    drawn.flags.writeable = False
+    return drawn
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sketch(Centred):
+    """Rows, mean, column scatter and SΩ of the rows seen, for p too large for p².
+
+    Parameters
+    ----------
+    rows, count, mean, mean_low, centred
+        As in :class:`~princomp.summaries.Moments`.
+    column_scatter : ndarray of shape (p,)
+        Diagonal of the scatter, exact: the total variance is known.
+    product : ndarray of shape (p, l)
+        Scatter times the directions.
+    seed : int
+        Of the directions. Sketches of unequal seeds do not merge.
+    unit : float
+        Unit roundoff of the coarsest product that went in.
+    divisor : ndarray of shape (p,), optional
+        After :meth:`scaled`: the sketch is then one of D⁻¹SD⁻¹ in the directions DΩ.
+
+    Notes
+    -----
+    Like Moments a group: ``a.merge(b).remove(b)`` is ``a``, to rounding.
+    """
+
+    rows: float
+    count: int
+    mean: FloatArray
+    mean_low: FloatArray
+    column_scatter: FloatArray
+    product: FloatArray
+    seed: int = 0
+    unit: float = EPS
+    divisor: FloatArray | None = None
+    centred: bool = True
+
+    @property
+    def width(self) -> int:
+        """Number of directions, l."""
+        return self.product.shape[1]
+
+    @property
+    def directions(self) -> FloatArray:
+        """What the scatter was multiplied with (p, l)."""
+        drawn = directions(self.p, self.width, self.seed)
+        return drawn if self.divisor is None else drawn * self.divisor[:, None]
+
+    @property
+    def columns(self) -> Columns:
+        """What it knows of each column alone."""
+        return Columns(
+            self.rows, self.count, self.mean, self.mean_low, self.column_scatter, self.centred
+        )
+
+    def merge(self, other: Sketch) -> Sketch:
+        """Sketch of the rows of both."""
+        self._check_alike(other)
+        joined = self._joined(other)
+        if joined is None:
+            return self if self.rows else other
+        rows, count, mean, low, delta, between = joined
+        product = self.product + other.product
+        product += between * np.outer(delta, delta @ self.directions)
+        scatter = self.column_scatter + other.column_scatter + between * delta * delta
+        unit = max(self.unit, other.unit)
+        return replace(
+            self,
+            rows=rows,
+            count=count,
+            mean=mean,
+            mean_low=low,
+            column_scatter=scatter,
+            product=product,
+            unit=unit,
+        )
+
+    def remove(self, other: Sketch) -> Sketch:
+        """Sketch of the rows of this one without those of ``other``.
+
+        Raises
+        ------
+        ShapeError
+            When more is removed than was there.
+        """
+        self._check_alike(other)
+        rows = left_rows(self, other)
+        if not other.rows:
+            return self
+        if rows <= self.rows * EPS:
+            return SketchOf(self.width, self.seed).empty(self.p)
+        offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        between = other.rows * (self.rows / rows)
+        product = self.product - other.product
+        product -= between * np.outer(offset, offset @ self.directions)
+        scatter = self.column_scatter - other.column_scatter - between * offset**2
+        check_left_scatter(self, other, scatter)
+        mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
+        return replace(
+            self,
+            rows=rows,
+            count=left_count(self, other),
+            mean=mean,
+            mean_low=low,
+            column_scatter=np.maximum(scatter, 0.0),
+            product=product,
+            unit=max(self.unit, other.unit),
+        )
+
+    def faded(self, factor: float) -> Sketch:
+        """Sketch of the same rows with their weights multiplied by ``factor``."""
+        return replace(
+            self,
+            rows=self.rows * factor,
+            column_scatter=self.column_scatter * factor,
+            product=self.product * factor,
+        )
+
+    def scaled(self, divisor: FloatArray) -> Sketch:
+        """Sketch of the rows divided by ``divisor`` (p,)."""
+        columns = self.columns.scaled(divisor)
+        return replace(
+            self,
+            mean=columns.mean,
+            mean_low=columns.mean_low,
+            column_scatter=columns.column_scatter,
+            product=self.product / divisor[:, None],
+            divisor=divisor if self.divisor is None else self.divisor * divisor,
+        )
+
+    def about_origin(self) -> Sketch:
+        """The same rows with their scatter taken about zero instead of the mean."""
+        columns = self.columns.about_origin()
+        moved = np.outer(self.rows * self.mean, self.mean @ self.directions)
+        return replace(
+            self,
+            mean=columns.mean,
+            mean_low=columns.mean_low,
+            column_scatter=columns.column_scatter,
+            product=self.product + moved,
+            centred=False,
+        )
+
+    def _check_alike(self, other: Sketch) -> None:
+        check_mergeable(self, other)
+        if self.seed != other.seed or self.width != other.width:
+            raise ShapeError(
+                f"sketches in {self.width} directions of seed {self.seed} and in {other.width} of "
+                f"seed {other.seed} cannot be merged",
+                hint="sketch with the same seed and the same number of components",
+            )
+
+
+class SketchOf:
+    """Makes sketches in ``width`` directions of a seed: a kind of summary to fold into."""
+
+    complete_only = True
+    inner_threads = True
+    block_rows = staticmethod(wide_block_rows)
+
+    def __init__(self, width: int, seed: int = 0) -> None:
+        self.width, self.seed = width, seed
+
+    def empty(self, p: int) -> Sketch:
+        """Sketch of no rows of ``p`` columns."""
+        zero = np.zeros(p)
+        return Sketch(0.0, 0, zero, zero, zero, np.zeros((p, self.width)), self.seed)
+
+    def of(self, block: Any, weights: Weights = None, *, precise: bool = False) -> Sketch:
+        """Sketch of a block (m, p), dense or CSR.
+
+        Raises
+        ------
+        NotFiniteError
+            With the place in the block.
+        """
+        block, weights = lawful_block(block, weights)
+        p = block.shape[1]
+        if block.shape[0] == 0:
+            return self.empty(p)
+        if precise:
+            block = block.astype(np.float64, copy=False)
+        columns = Columns.of(block, weights)
+        spread = columns.column_scatter / columns.rows
+        centred = CentredRows.of(block, columns.mean, columns.mean_low, spread, None, weights)
+        drawn = directions(p, self.width, self.seed).astype(centred.dtype, copy=False)
+        product = centred.rmatmul(centred.matmul(drawn)).astype(np.float64, copy=False)
+        unit = EPS if is_sparse(block) else float(np.finfo(centred.dtype).eps)
+        return Sketch(
+            columns.rows,
+            columns.count,
+            columns.mean,
+            columns.mean_low,
+            columns.column_scatter,
+            product,
+            self.seed,
+            unit,
+        )
