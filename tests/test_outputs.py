@@ -233,10 +233,18 @@ def test_ids_of_several_kinds_become_text(tmp_path):
     assert read_table(tmp_path / "x.parquet", id_column="id").ids.tolist() == ["1", "b", None]
 
 
-def test_equal_tables_give_equal_bytes(tmp_path):
-    for name in ("x.csv.gz", "y.csv.gz"):
-        write_table(tmp_path / name, columns=NAMES, data=X)
-    assert (tmp_path / "x.csv.gz").read_bytes() == (tmp_path / "y.csv.gz").read_bytes()
+@pytest.mark.parametrize("format", FORMATS)
+def test_equal_tables_give_equal_bytes(tmp_path, monkeypatch, format):
+    for name, seconds in (("x", 1.0), ("y", 9.0)):
+        monkeypatch.setattr("time.time", lambda seconds=seconds: seconds)
+        write_table(tmp_path / name, columns=NAMES, data=X, format=format)
+    assert (tmp_path / "x").read_bytes() == (tmp_path / "y").read_bytes()
+
+
+def test_integers_are_written_as_such():
+    out = io.BytesIO()
+    write_table(out, columns=["a"], data=np.array([[1], [2**62 + 1]]))
+    assert out.getvalue() == b"a\n1\n4611686018427387905\n"
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -266,6 +274,7 @@ def test_unknown_formats_are_refused_with_the_known_ones(tmp_path):
     with pytest.raises(ParameterError, match=r"csv, csv\.gz"):
         write_table(tmp_path / "x", columns=NAMES, data=X, format="xlsx")
     assert table_format("A.TSV.GZ") == "tsv.gz"
+    assert table_format("a.csv.zst") == "csv.zst"
     assert table_format("a.feather") == "arrow"
     assert os.listdir(tmp_path) == []
 

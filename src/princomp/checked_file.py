@@ -147,7 +147,9 @@ class refusal:  # noqa: N801  (reads as a word where it is used)
         kind, name = self._kind, self._name
         if isinstance(error, kind.error):
             raise kind.error(
-                f"{name}: {error.message}", place={"file": name}, hint=error.hint or kind.again
+                f"{name}: {error.message}",
+                place={**error.place, "file": name},
+                hint=error.hint or kind.again,
             ) from None
         if isinstance(error, _UNLAWFUL):
             raise kind.error(
@@ -189,5 +191,6 @@ def _check_version(metadata: dict[str, str], kind: Kind) -> None:
         raise kind.error(
             f"it has format version {version}, and this princomp ({__version__}) reads "
             f"{kind.major}",
+            place={"version": version},
             hint="install a newer princomp",
         )

@@ -9,15 +9,18 @@ was never interrupted.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from princomp.atomic import atomic_write
+from princomp.atomic import atomic_write, check_writable
 from princomp.checked_file import Kind, content_of, opened, read_content, refusal
-from princomp.errors import CheckpointError, InputNotFoundError, InUseError
+from princomp.errors import CheckpointError, InUseError, OutputError
 from princomp.solvers.krylov import Images
 from princomp.summaries.stored import KINDS, pack, unpack
 
@@ -67,18 +70,24 @@ class Checkpoint:
         Another run holds it.
     CheckpointError
         It is damaged, or of another run.
+    OutputError
+        It cannot be written there.
     """
 
     def __init__(
         self, path: Any, run: dict[str, Any], command: dict[str, Any] | None, limit: int
     ) -> None:
-        self.path = Path(path)
+        # Where it is now: the folder may be changed before the run is over, and renaming
+        # would replace a link instead of what it points to.
+        self.path = _real(path)
         self._run = json.loads(json.dumps(run))  # tuples become lists, as they will in the file
         self._command, self.limit = command, limit
         self._done: list[State] = []
         self._open: State | None = None
         self._read = 0  # passes that were asked for again since the file was opened
         self._cost, self._saved = 0.0, time.monotonic()
+        self._whole = False  # whether the file is there and good, worth keeping beside the next
+        check_writable(Checkpoint.files(self.path), force=True)
         self._lock = _Lock(self.path)
         try:
             self._load()
@@ -129,10 +138,16 @@ class Checkpoint:
             "passes": passes,
         }
         content = content_of(_CHECKPOINT, arrays, document)
-        if self.path.exists():
-            os.replace(self.path, _older(self.path))
         with atomic_write(self.path, force=True) as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            # Only now, so that a full disk leaves both generations as they are; and never a
+            # damaged file over the good one that the run went on from.
+            if self._whole:
+                self._whole = False
+                os.replace(self.path, _older(self.path))
+        self._whole = True
         self._saved = time.monotonic()
         self._cost = self._saved - began
 
@@ -141,11 +156,32 @@ class Checkpoint:
         self._lock.release()
 
     @staticmethod
+    def files(path: Any) -> tuple[Path, Path, Path]:
+        """What a run writes: the file, the generation before, and the lock."""
+        path = _real(path)
+        return path, _older(path), _lock_of(path)
+
+    @staticmethod
+    @contextmanager
+    def held(path: Any) -> Iterator[None]:
+        """Keep others from a checkpoint whose fit is done, while the results are written.
+
+        Raises
+        ------
+        InUseError
+        """
+        lock = _Lock(_real(path))
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @staticmethod
     def remove(path: Any) -> None:
         """Delete a checkpoint and what lies beside it: the run is finished."""
-        path = Path(path)
-        for name in (path, _older(path), _lock_of(path)):
-            name.unlink(missing_ok=True)
+        for name in Checkpoint.files(path):
+            if not _is_model(name):  # somebody gave the model the name of the checkpoint
+                name.unlink(missing_ok=True)
 
     # ---- the file -----------------------------------------------------------------------
 
@@ -158,7 +194,7 @@ class Checkpoint:
         CheckpointError
             When it was not written by the command line.
         """
-        _, document = _newest(Path(path))
+        _, _, document = _newest(Path(path))
         command = document["command"]
         if not isinstance(command, dict):
             raise CheckpointError(
@@ -169,13 +205,14 @@ class Checkpoint:
         return command
 
     def _load(self) -> None:
-        try:
-            arrays, document = _newest(self.path)
-        except InputNotFoundError:
+        if not any(map(os.path.lexists, (self.path, _older(self.path)))):
             return
+        found, arrays, document = _newest(self.path)
         with refusal(_CHECKPOINT, str(self.path)):
             self._refuse_another(document["run"])
             self.limit = int(document["limit"])
+            if self._command is None:  # a program goes on with a run of the command line
+                self._command = document["command"]
             states = [
                 State(
                     int(one["row"]),
@@ -187,6 +224,7 @@ class Checkpoint:
             ]
         self._done = [state for state in states if state.done]
         self._open = next((state for state in states if not state.done), None)
+        self._whole = found == self.path
 
     def _refuse_another(self, run: dict[str, Any]) -> None:
         for word in dict.fromkeys([*self._run, *run]):
@@ -217,16 +255,23 @@ def _lock_of(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 
-def _newest(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Contents of the file, or of the generation before where it is missing or damaged."""
-    try:
-        return _contents(path)
-    except (CheckpointError, InputNotFoundError):
+def _real(path: Any) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _newest(path: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+    """The newest good generation: which file it is, and its contents."""
+    # Without the file itself, a run was killed between two renamings.
+    names = [name for name in (path, _older(path)) if os.path.lexists(name)]
+    errors = []
+    for name in names or [path]:
         try:
-            return _contents(_older(path))
-        except (CheckpointError, InputNotFoundError):
-            pass
-        raise
+            return (name, *_contents(name))
+        except CheckpointError as error:
+            if "version" in error.place:
+                raise  # what a newer princomp wrote is not damaged, and not gone back from
+            errors.append(error)
+    raise errors[0]
 
 
 def _contents(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -234,6 +279,15 @@ def _contents(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     with refusal(_CHECKPOINT, str(path)):
         return opened(_CHECKPOINT, content)
     raise AssertionError("refusal raises")  # for the type checker
+
+
+def _is_model(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            length = min(int.from_bytes(file.read(8), "little"), 2**20)
+            return b'"format":"princomp.model"' in file.read(length)
+    except OSError:
+        return False
 
 
 class _Lock:
@@ -245,21 +299,43 @@ class _Lock:
             import fcntl
         except ImportError:  # Windows: without a lock, two runs would overwrite each other's file
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(_lock_of(path), os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            raise InUseError(
-                f"{path}: another run works on this checkpoint",
-                place={"file": str(path)},
-                hint="wait for it, or give this run a checkpoint of its own",
-            ) from None
-        self._handle = handle
+        name = _lock_of(path)
+        while self._handle is None:
+            try:
+                name.parent.mkdir(parents=True, exist_ok=True)
+                handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
+            except OSError as error:
+                raise OutputError(
+                    f"{path}: could not be written: {error.strerror or error}",
+                    place={"file": str(path)},
+                    hint="give the checkpoint a name in another folder",
+                ) from error
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(handle)
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    return  # a file system without locks
+                raise InUseError(
+                    f"{path}: another run works on this checkpoint",
+                    place={"file": str(path)},
+                    hint="wait for it, or give this run a checkpoint of its own",
+                ) from None
+            # A run that ended may have deleted the file between the two calls.
+            if _is_still(name, handle):
+                self._handle = handle
+            else:
+                os.close(handle)
 
     def release(self) -> None:
         if self._handle is not None:
             with contextlib.suppress(OSError):
                 os.close(self._handle)
             self._handle = None
+
+
+def _is_still(name: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(name), os.fstat(handle))
+    except FileNotFoundError:
+        return False

@@ -8,9 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from princomp.arrays import FloatArray
-from princomp.errors import ParameterError
+from princomp.errors import NotAvailableError, ParameterError
 from princomp.estimator import PCA
+from princomp.fitting import check_rows
+from princomp.online import Pending
 from princomp.parameters import is_a
+from princomp.progress import Tell
 
 __all__ = ["IncrementalPCA"]
 
@@ -64,13 +67,35 @@ class IncrementalPCA(PCA):
         super().__init__(n_components, whiten=whiten, copy=copy)
         self.batch_size = batch_size
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **run: Any) -> Self:
-        """Fit to rows; see :meth:`princomp.PCA.fit`."""
-        self._check_batch_size()
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        progress: Tell | None = None,
+        checkpoint: Any = None,
+    ) -> Self:
+        """Fit to rows; see :meth:`princomp.PCA.fit`, which tells progress and can be resumed.
+
+        Raises
+        ------
+        ParameterError
+            When ``progress`` or ``checkpoint`` is given.
+        """
+        for name, value in (("progress", progress), ("checkpoint", checkpoint)):
+            if value is not None:
+                raise ParameterError(
+                    f"IncrementalPCA.fit takes no {name}",
+                    place={"parameter": name},
+                    hint=f"PCA().fit(X, {name}=…)",
+                )
         before = self.__dict__.copy()
         self.__dict__.pop("_fitted", None)
         try:
             self.partial_fit(X, sample_weight=sample_weight)
+            assert isinstance(self._fitted, Pending)
+            check_rows(self._fitted.summary, self._fitted.n_samples, 0)
             self._state  # noqa: B018  (a fit answers, or says why it cannot)
         except BaseException:
             self.__dict__ = before
@@ -82,7 +107,20 @@ class IncrementalPCA(PCA):
         self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True
     ) -> Self:
         """Add rows; see :meth:`princomp.PCA.partial_fit`. ``check_input`` changes nothing."""
+        self._check_batch_size()
         return super().partial_fit(X, y, sample_weight)
+
+    def rescaled(self, scale: Any) -> Self:
+        """Not here: scikit-learn's class has no ``scale``.
+
+        Raises
+        ------
+        NotAvailableError
+        """
+        raise NotAvailableError(
+            "IncrementalPCA has no scale",
+            hint="PCA.from_summary(model.summary_, scale=…), or fit a PCA",
+        )
 
     def _check_batch_size(self) -> None:
         size = self.batch_size
@@ -96,7 +134,8 @@ class IncrementalPCA(PCA):
     @property
     def n_samples_seen_(self) -> int | None:
         """Rows so far."""
-        return self._state.n_samples
+        fitted = self.__dict__.get("_fitted")
+        return fitted.n_samples if isinstance(fitted, Pending) else self._state.n_samples
 
     @property
     def var_(self) -> FloatArray:

@@ -16,7 +16,7 @@ __all__ = ["DEFAULT_SHARE", "byte_count", "free_memory", "in_words", "memory_lim
 DEFAULT_SHARE = 0.6
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGTkmgt]?)([Ii]?)[Bb]?\s*")
 
 
 def byte_count(size: Any) -> int:
@@ -69,25 +69,45 @@ def _of_machine() -> int:
         return 4 * 10**9
 
 
-def _of_container() -> int:
+def _of_container(root: Path = Path("/sys/fs/cgroup")) -> int:
     """What control groups, versions 2 and 1, still allow."""
-    root = Path("/sys/fs/cgroup")
-    pairs = (
-        (root / "memory.max", root / "memory.current"),
-        (root / "memory/memory.limit_in_bytes", root / "memory/memory.usage_in_bytes"),
-    )
-    for limit, used in pairs:
+    for limit, used, stat, cached in (
+        ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+        (
+            "memory/memory.limit_in_bytes",
+            "memory/memory.usage_in_bytes",
+            "memory/memory.stat",
+            "total_inactive_file",
+        ),
+    ):
         try:
-            return max(int(limit.read_text()) - int(used.read_text()), 0)
+            left = int((root / limit).read_text()) - int((root / used).read_text())
         except (OSError, ValueError):
             continue
+        return max(left + _given_back(root / stat, cached), 0)
     return 2**62
+
+
+def _given_back(stat: Path, name: str) -> int:
+    """Bytes of files in the page cache: they count as used, and are given up when asked for."""
+    try:
+        for line in stat.read_text().splitlines():
+            if line.startswith(f"{name} "):
+                return int(line.split()[1])
+    except (OSError, ValueError):
+        pass
+    return 0
 
 
 def in_words(count: float) -> str:
     """A number of bytes for people."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
-            return f"{count:.0f} {unit}"
+            # Two digits at least: what a message says would fit must fit as it is said.
+            return (
+                f"{count:.1f}".removesuffix(".0") + f" {unit}"
+                if count < 10
+                else f"{count:.0f} {unit}"
+            )
         count /= 1000
     return f"{count:,.1f} GB"

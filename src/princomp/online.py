@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.arrays import column_sums, one_blas_thread
+from princomp.arrays import one_blas_thread
 from princomp.choosing import most_components
 from princomp.engines.local import complete, fold
-from princomp.errors import NotAvailableError, ParameterError, ShapeError
+from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
 from princomp.fitted import Fitted
 from princomp.fitting import fit_summary
 from princomp.fitting.blocks import whole_number_needed
@@ -33,6 +33,9 @@ __all__ = ["Pending", "Stream"]
 
 # Rows wait until so many blocks can be summed at once, unless these are large.
 _TOGETHER, _LARGE_BLOCK = 2 * default_threads(), 2**19
+
+# A block is shifted before its mean is known: its sums may be so much larger than its scatter.
+_LARGEST_SCATTER = float(np.finfo(np.float64).max) / 2**20
 
 _BATCHES = "rows that came in batches, summed as one table"
 
@@ -50,12 +53,7 @@ class Stream:
     """
 
     def __init__(self, request: Request, p: int) -> None:
-        if isinstance(request.n_components, int) and request.n_components > p:
-            raise ShapeError(
-                f"n_components={request.n_components} and the rows have {p} columns",
-                place={"parameter": "n_components"},
-                hint=f"ask for at most {p} components",
-            )
+        _check_components(request, p)
         if request.by_range and request.decay != 1.0:
             raise ParameterError(
                 "scale='range' does not go with decay: the largest value seen never fades",
@@ -79,12 +77,19 @@ class Stream:
         Raises
         ------
         NotAvailableError
-            When the fit kept no summary that rows can be added to.
+            When the fit kept no summary that rows can be added to, or does not say how many
+            rows it stands for and where their mean is.
         """
         if isinstance(fitted.summary, Columns):
             raise NotAvailableError(
                 "this fit kept no scatter of its columns, so rows cannot be added to it",
                 hint="fit with svd_solver='covariance_eigh' or 'full', or begin with partial_fit",
+            )
+        if fitted.n_samples is None or not fitted.mean_known:
+            raise NotAvailableError(
+                "this model was made from a covariance without a mean or a number of rows, so "
+                "rows cannot be added to it",
+                hint="PCA.from_covariance(C, mean=…, n_samples=…)",
             )
         stream = cls(request, fitted.p)
         if isinstance(fitted.summary, Sketch):
@@ -92,7 +97,8 @@ class Stream:
         else:
             stream._kind = type(fitted.summary)
         stream._blocks = fitted.summary
-        if fitted.extremes is not None:
+        # Ranges never fade; they are kept without being asked for, so decay just leaves them.
+        if fitted.extremes is not None and request.decay == 1.0:
             stream._kind = PairOf(stream._kind, Extremes)
             stream._blocks = Pair(fitted.summary, fitted.extremes)
         elif request.by_range:
@@ -102,7 +108,8 @@ class Stream:
                 hint="begin with partial_fit and scale='range'",
             )
         stream.dtype = fitted.dtype
-        stream.seen, stream.dropped = fitted.n_samples or fitted.summary.count, fitted.dropped
+        stream.seen = fitted.n_samples + fitted.dropped
+        stream.dropped = fitted.dropped
         stream.bytes_read = fitted.bytes_read
         return stream
 
@@ -121,9 +128,10 @@ class Stream:
         Raises
         ------
         NotFiniteError
-            At infinity, and at NaN where rows may not be dropped; nothing was added then.
+            At infinity, at NaN where rows may not be dropped, and where squares overflow;
+            nothing was added then.
         """
-        _check_finite(rows, self.drop)
+        self._check(rows, weights)
         n, step = rows.shape[0], self._step
         whole = (self._held + n) // step * step
         if self._held + n >= self._enough and whole:
@@ -166,6 +174,12 @@ class Stream:
                 hint="use svd_solver='auto' or 'covariance_eigh', another scale and no decay",
             )
         folded = fold(self._kind, rows, weights, drop=self.drop, precise=True)
+        if folded.dropped > dropped:
+            raise ShapeError(
+                f"{folded.dropped} of the rows to remove have missing values, and {dropped} such "
+                "rows were left out before",
+                hint="remove only rows that were added before",
+            )
         self._blocks = total.remove(folded.summary)
         self._waiting, self._held = [], 0
         self.seen -= rows.shape[0]
@@ -215,22 +229,51 @@ class Stream:
 
     @property
     def _step(self) -> int:
-        return int(self._kind.block_rows(self._p))
+        return int(self._kind.block_rows(self.p))
 
     @property
-    def _p(self) -> int:
+    def p(self) -> int:
+        """Number of columns."""
         return int(first_of(self._blocks).p)
 
     @property
     def _enough(self) -> int:
         step = self._step
-        return step if step * self._p > _LARGE_BLOCK else _TOGETHER * step
+        return step if step * self.p > _LARGE_BLOCK else _TOGETHER * step
 
     def _wait(self, rows: Any, weights: Weights) -> None:
         if rows.shape[0]:
             kept = None if weights is None else weights.copy()
-            self._waiting.append((rows.copy(), kept))
+            waiting = [*self._waiting, (rows.copy(), kept)]
+            # Small batches are joined as they come, so that a copy of the list costs little.
+            while len(waiting) > 1 and waiting[-1][0].shape[0] >= waiting[-2][0].shape[0]:
+                waiting[-2:] = [_together(waiting[-2:])]
+            self._waiting = waiting
             self._held += rows.shape[0]
+
+    def _check(self, rows: Any, weights: Weights) -> None:
+        """Refuse what could not be summed later, when other rows have come to it."""
+        if _squares_fit(rows):
+            return
+        # As in a fit: rows of no weight, and those that are dropped, may hold anything.
+        if weights is not None:
+            rows, weights = rows[weights > 0], weights[weights > 0]
+        if self.drop:
+            rows, weights, _ = complete(rows, weights)
+        if not np.isfinite(rows.data if is_sparse(rows) else rows).all():
+            raise first_not_finite(rows)
+        if _squares_fit(rows):
+            return
+        with np.errstate(all="ignore"):
+            part = self._kind.of(rows, weights, precise=True)
+            scatter = first_of(self.so_far()[0].merge(part)).column_scatter
+        if not (scatter < _LARGEST_SCATTER).all():
+            column = int(np.argmin(scatter < _LARGEST_SCATTER))
+            raise NotFiniteError(
+                f"the squares of column {column} overflow float64",
+                place={"column": column},
+                hint="divide the column by a power of ten",
+            )
 
     def _folded(self, before: Any, rows: Any, weights: Weights) -> tuple[Any, int]:
         """A summary with more rows, block after block."""
@@ -275,14 +318,20 @@ def _together(waiting: list[tuple[Any, Weights]]) -> tuple[Any, Weights]:
     return rows, np.concatenate(each)
 
 
-def _check_finite(rows: Any, drop: bool) -> None:
-    values = rows.data if is_sparse(rows) else rows
+def _squares_fit(rows: Any) -> bool:
+    """Whether the rows are finite and small enough to be squared, at the price of one look."""
+    values = rows.data if is_sparse(rows) else rows.ravel(order="K")
     with np.errstate(all="ignore"):
-        if np.isfinite(values.sum() if is_sparse(rows) else column_sums(rows)).all():
-            return
-    lawful = ~np.isinf(values) if drop else np.isfinite(values)
-    if not lawful.all():
-        raise first_not_finite(rows)
+        return bool(np.isfinite(values @ values))
+
+
+def _check_components(request: Request, p: int) -> None:
+    if isinstance(request.n_components, int) and request.n_components > p:
+        raise ShapeError(
+            f"n_components={request.n_components} and the rows have {p} columns",
+            place={"parameter": "n_components"},
+            hint=f"ask for at most {p} components",
+        )
 
 
 def first_of(summary: Any) -> Any:
@@ -308,10 +357,45 @@ def _kind(request: Request, p: int) -> Any:
 
 
 class Pending:
-    """A fit that has not been solved yet: it is when somebody reads it."""
+    """A fit that has not been solved yet: it is when somebody reads it.
+
+    Raises
+    ------
+    ParameterError
+        When ``decay`` or ``missing`` is not what the rows so far were added with.
+    ShapeError
+        When more components are asked for than there are columns.
+    """
 
     def __init__(self, stream: Stream, request: Request, names: Names) -> None:
-        self.stream, self._request, self._names = stream, request, names
+        _check_components(request, stream.p)
+        for name, was, now in (
+            ("decay", stream.decay, request.decay),
+            ("missing", stream.drop, request.drop),
+        ):
+            if was != now:
+                raise ParameterError(
+                    f"{name} was changed between batches, and the rows so far were added without "
+                    "that change",
+                    place={"parameter": name},
+                    hint=f"set {name} back, or begin with a new model",
+                )
+        self._stream, self._request, self._names = stream, request, names
+
+    @property
+    def stream(self) -> Stream:
+        """The rows so far, to go on with: a copy, so that this fit stays what it is."""
+        return Stream.copy_of(self._stream)
+
+    @property
+    def summary(self) -> Any:
+        """What the rows came to so far, to be solved."""
+        return first_of(self._stream.so_far()[0])
+
+    @property
+    def n_samples(self) -> int:
+        """Rows so far, without those left out; nothing is solved for it."""
+        return self._stream.seen - self._stream.so_far()[1]
 
     @cached_property
     def fitted(self) -> Fitted:
@@ -322,7 +406,7 @@ class Pending:
         NotAvailableError
             While there are fewer than two rows.
         """
-        stream, request = self.stream, self._request
+        stream, request = self._stream, self._request
         total, dropped = stream.so_far()
         summary = first_of(total)
         if not summary.rows > 1.0:

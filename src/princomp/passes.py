@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from princomp.checkpoint import Checkpoint, State
+from princomp.errors import OutputError
 from princomp.progress import Tell, Teller
 
 __all__ = ["Passes"]
@@ -39,23 +42,36 @@ class Passes:
         self._teller.begin(step, total, row_bytes, 0 if known is None else known.row)
         return known
 
+    def changing(self) -> None:
+        """The state is being worked on: what is interrupted now must not be kept."""
+        self._state = None
+
     def advance(self, state: State) -> None:
         """The rows before ``state.row`` are summed."""
         self._state = state
-        self._teller.advance(state.row)
         if self.checkpoint is not None:
             self.checkpoint.advance(state)
+        # Last, since whoever is told may raise: the rows are summed all the same.
+        self._teller.advance(state.row)
 
     def finish(self, state: State) -> None:
         """The pass is done."""
-        self._teller.advance(state.row, done=True)
+        self._state = None
         if self.checkpoint is not None:
-            self.checkpoint.finish(state)
+            try:
+                self.checkpoint.finish(state)
+            except (KeyboardInterrupt, SystemExit):
+                with suppress(OutputError):
+                    self.checkpoint.save()
+                raise
+        self._teller.advance(state.row, done=True)
 
     def interrupted(self) -> None:
         """Something ends the pass before its end: keep what was summed."""
         if self.checkpoint is not None and self._state is not None:
-            self.checkpoint.save()
+            # What ends the pass is what is told; a full disk leaves the file as it was.
+            with suppress(OutputError):
+                self.checkpoint.save()
 
     def close(self) -> None:
         """The fit is over, well or not: let go of the checkpoint, which stays."""

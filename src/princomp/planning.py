@@ -327,7 +327,7 @@ def memory_needed(facts: Facts, choice: Choice) -> int:
         state = p * p if choice.summary == "moments" else min(2 * p, n or 2 * p) * p
         return reader + blocks + (waiting + 4) * state * 8
     if choice.solver == "nystrom":
-        return reader + _wide_blocks(facts, size) + p * width_for(k, p) * (4 + 5 * 8)
+        return reader + _wide_blocks(facts, size) + p * width_for(k, p) * (4 + 3 * 8)
     if choice.solver == "krylov":
         whole = facts.wanted if isinstance(facts.wanted, int) else 64
         width = block_width(whole, p)

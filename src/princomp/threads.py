@@ -52,7 +52,7 @@ def in_order(
         try:
             for piece in pieces:
                 waiting.append(pool.submit(work, piece))
-                if len(waiting) >= threads + 2:
+                if len(waiting) >= (threads + 2 if threads > 1 else 1):
                     yield waiting.pop(0).result()
             while waiting:
                 yield waiting.pop(0).result()

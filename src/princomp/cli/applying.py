@@ -72,9 +72,7 @@ def inverse(
 
     pca = load(model)
     check_output(output, force, model, *files)
-    unnamed = all(str(file).lower().endswith((".npy", ".npz")) for file in files)
-    names = None if unnamed else component_names(pca.n_components_)
-    source, notes = bound(files, names, pca)
+    source, notes = bound(files, component_names(pca.n_components_), pca, numbered=True)
     columns = getattr(pca, "feature_names_in_", range(pca.n_features_in_))
 
     def rows(source: Source) -> Iterator[tuple[Any, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from princomp import errors
 from princomp.cli.printed import print_json, say
@@ -80,37 +80,84 @@ def _opened(
     from princomp.sources.holding import gathered
     from princomp.sources.stdin import open_stdin
 
-    source = open_stdin(sys.stdin.buffer, columns, exclude, id_column)
+    source = open_stdin(_standard_input(), columns, exclude, id_column)
     # A table that is small is kept, so that its rows can be read again for their scores.
     return gathered(source, _KEPT) if again else source
 
 
-def bound(files: Sequence[str], names: list[str] | None, model: PCA) -> tuple[Source, list[str]]:
-    """The columns of files that a model wants, by name; an extra one is noted."""
-    id_column = model.__dict__.get("id_column_")
-    notes: list[str] = []
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:  # closed by whoever started the process
+        raise errors.InputNotFoundError(
+            "standard input: it is closed, so there is nothing to read",
+            place={"file": "standard input"},
+            hint="send a table through a pipe, or give the name of a file",
+        )
+    return sys.stdin.buffer
+
+
+def bound(
+    files: Sequence[str], names: list[str] | None, model: PCA, *, numbered: bool = False
+) -> tuple[Source, list[str]]:
+    """The columns of files that a model wants, by name; an extra one is noted.
+
+    With ``numbered``, columns that have no names are taken as they stand.
+    """
     if names is None:
-        return _opened(files, None), notes
-    try:
-        source = _opened(files, names, id_column=id_column)
-    except errors.ColumnError as error:
-        missing = error.place.get("missing")
-        if missing is None or "available" not in error.place:
-            raise
-        file = error.place["file"]
-        if missing != [id_column]:
-            raise _unbound(error, file, names, id_column) from None
-        if "-" in files:
-            raise
-        notes.append(f"{file} has no id column {id_column!r}; the rows go without")
-        source = _opened(files, names)
+        return _opened(files, None), []
+    if "-" in files and _brings_an_array():
+        return _nameless(_opened(files, None), numbered), []
+    source, notes = _bound(files, names, model.__dict__.get("id_column_"), numbered)
     if source.unused:
         notes.append(f"ignored columns that the model does not use: {', '.join(source.unused)}")
     return source, notes
 
 
+def _bound(
+    files: Sequence[str], names: list[str], id_column: str | None, numbered: bool
+) -> tuple[Source, list[str]]:
+    try:
+        return _opened(files, names, id_column=id_column), []
+    except (errors.ColumnError, errors.ParameterError) as error:
+        place = error.place
+        file, missing = place.get("file"), place.get("missing")
+        no_ids = id_column is not None and (
+            (missing or [place.get("column")]) == [id_column]
+            or place.get("parameter") == "id_column"
+        )
+        if "-" in files and (no_ids or missing is None):
+            raise  # it cannot be opened again
+        if no_ids:
+            source, notes = _bound(files, names, None, numbered)
+            if source.columns is not None:
+                notes.append(f"{file} has no id column {id_column!r}; the rows go without")
+            return source, notes
+        if "available" in error.place:
+            raise _unbound(error, str(file), names, id_column) from None
+        source = _opened(files, None)
+        if source.columns is not None:
+            raise
+        return _nameless(source, numbered), []
+
+
+def _brings_an_array() -> bool:
+    """Whether standard input is an .npy file; no text begins with this byte."""
+    look = getattr(_standard_input(), "peek", None)
+    return look is not None and look(1)[:1] == b"\x93"
+
+
+def _nameless(source: Source, numbered: bool) -> Source:
+    """Rows whose columns have no names, where they may be taken as they stand."""
+    if not numbered:
+        raise errors.ColumnError(
+            f"{source.file}: its columns have no names, and those of the model have",
+            place={"file": source.file},
+            hint="give a table whose columns are named as in the model (princomp show lists them)",
+        )
+    return source
+
+
 def _unbound(
-    error: errors.ColumnError, file: str, names: list[str], id_column: str | None
+    error: errors.PrincompError, file: str, names: list[str], id_column: str | None
 ) -> errors.ColumnError:
     """Say which columns of the model are missing in a file, and which are new."""
     available = error.place["available"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from princomp.cli.calls import (
 )
 from princomp.cli.options import files_argument, fit_options, shared
 from princomp.cli.printed import print_json, print_summary, say
-from princomp.cli.watching import watched
+from princomp.cli.watching import bar, resumable
 
 __all__ = ["fit", "plan", "resume"]
 
@@ -62,19 +62,49 @@ def fit(files: tuple[str, ...], as_json: bool, debug: bool, **options: Any) -> N
     """
     from princomp.atomic import check_writable
     from princomp.checkpoint import Checkpoint
-    from princomp.documents import of_fit, scale_hint
+    from princomp.documents import of_fit
 
     outputs = results(stem_of(files), options)
     refuse_inputs(outputs.values(), files)
     check_writable(outputs.values(), force=options["force"])
+    checkpoint = options["checkpoint"]
+    if checkpoint is not None:
+        beside = Checkpoint.files(checkpoint)
+        refuse_inputs(beside, files)
+        check_writable([*outputs.values(), *beside], force=True)
     source = read(files, options)
     model = estimator(options)
-    checkpoint = options["checkpoint"]
-    command = {"arguments": sys.argv[1:], "folder": os.getcwd()}
+    command = {"arguments": list(_words()), "folder": os.getcwd()}
     if checkpoint is not None and checkpoint.exists() and not as_json:
         say([f"going on from {checkpoint}"])
-    with watched(as_json, checkpoint) as tell:
-        model._fit(source, None, tell, checkpoint, command)
+    with resumable(checkpoint):
+        with bar(as_json) as tell:
+            model._fit(source, None, tell, checkpoint, command)
+        with nullcontext() if checkpoint is None else Checkpoint.held(checkpoint):
+            notes = _written(model, source, outputs, options, as_json)
+            if checkpoint is not None:
+                Checkpoint.remove(checkpoint)
+    if as_json:
+        print_json(of_fit(model, outputs, notes))
+        return
+    say(notes)
+    print_summary(model)
+    for name, path in outputs.items():
+        click.echo(f"{name:12} {path}")
+
+
+def _words() -> list[str]:
+    """What was typed after the name of the program; see ``run``."""
+    words = click.get_current_context().find_root().obj
+    return words if isinstance(words, list) else []
+
+
+def _written(
+    model: Any, source: Any, outputs: dict[str, Path], options: dict[str, Any], as_json: bool
+) -> list[str]:
+    """Write what is asked for, as far as it can be, and say what a person should know."""
+    from princomp.documents import scale_hint
+
     model.id_column_ = options["id_column"]
     notes = [*source.notes, *_fit_notes(model, options)]
     if hint := scale_hint(model):
@@ -85,15 +115,7 @@ def fit(files: tuple[str, ...], as_json: bool, debug: bool, **options: Any) -> N
     if "scores" in outputs and source.id_column is not None and options["kind"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
     write_results(model, source, outputs, options["force"], as_json)
-    if checkpoint is not None:
-        Checkpoint.remove(checkpoint)
-    if as_json:
-        print_json(of_fit(model, outputs, notes))
-        return
-    say(notes)
-    print_summary(model)
-    for name, path in outputs.items():
-        click.echo(f"{name:12} {path}")
+    return notes
 
 
 def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
@@ -105,22 +127,37 @@ def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
 
 @click.command()
 @click.argument("checkpoint", type=_PATH)
+@click.option("--force", is_flag=True, help="Replace outputs that were written already.")
+@shared
 @click.pass_context
-def resume(ctx: click.Context, checkpoint: Path) -> None:
+def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool, debug: bool) -> None:
     """Go on with the fit that wrote CHECKPOINT, as it was typed, in the folder it was typed in.
 
     The result has the bits of a run that was not interrupted. An input that has changed
     since is refused.
     """
     from princomp.checkpoint import Checkpoint
+    from princomp.errors import InputNotFoundError
 
     command = Checkpoint.command_in(checkpoint)
     path = checkpoint.resolve()
-    os.chdir(command["folder"])
     arguments = [str(word) for word in command["arguments"]]
-    sys.argv[1:] = arguments
-    # The file may have been moved since; a later flag of the same name wins.
-    parsed = fit.make_context("fit", [*arguments[1:], "--checkpoint", str(path)], parent=ctx.parent)
+    try:
+        os.chdir(command["folder"])
+    except OSError as error:
+        raise InputNotFoundError(
+            f"{checkpoint}: was written in the folder {command['folder']}, which is not to be had: "
+            f"{error.strerror}",
+            place={"file": str(command["folder"])},
+            hint="put the folder with the input back where it was",
+        ) from None
+    # From here on it is the fit: errors are told as it was asked for then, or now.
+    _words()[:] = arguments
+    parsed = fit.make_context("fit", arguments[1:], parent=ctx.parent)
+    # The file may have been moved since.
+    parsed.params["checkpoint"] = path
+    for name, value in (("force", force), ("as_json", as_json), ("debug", debug)):
+        parsed.params[name] |= value
     with parsed:
         fit.invoke(parsed)
 

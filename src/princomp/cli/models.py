@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from princomp import errors
 from princomp.cli.calls import refuse_inputs
 from princomp.cli.options import model_argument, shared
 from princomp.cli.printed import print_json, print_summary
@@ -59,7 +60,15 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool, de
     check_writable([output], force=force)
     merged = load(models[0])
     for path in models[1:]:
-        merged.merge(load(path))
+        other = load(path)
+        try:
+            merged.merge(other)
+        except (errors.DataError, errors.NotAvailableError) as error:
+            raise type(error)(
+                f"{path} does not go with {models[0]}: {error.message}",
+                place={"file": str(path), **error.place},
+                hint=error.hint,
+            ) from None
     merged.save(output, overwrite=force)
     if as_json:
         print_json(document("merge", **of_model(merged), files={"model": str(output)}))

@@ -38,10 +38,12 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and give its exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    asked = given.copy()  # ``resume`` makes it the words of the run that it goes on with
     signal.signal(signal.SIGTERM, _terminated)
+    _replace_closed_streams()
     try:
-        cli.main(args=given, prog_name="princomp", standalone_mode=False)
+        cli.main(args=given, prog_name="princomp", standalone_mode=False, obj=asked)
         sys.stdout.flush()
         return 0
     except click.exceptions.Exit as stop:
@@ -58,14 +60,25 @@ def run(arguments: list[str] | None = None) -> int:
         click.echo(error.format_message(), err=True)
         return 2
     except click.UsageError as error:
-        return _failed(error, given, _usage(error), 2)
+        return _failed(error, [*given, *asked], _usage(error), 2)
     except Exception as error:
         code = next((code for kind, code in _CODES if isinstance(error, kind)), 70)
         if isinstance(error, errors.PrincompError):
-            return _failed(error, given, error.to_dict(), code)
+            return _failed(error, [*given, *asked], error.to_dict(), code)
         what = {"kind": type(error).__name__, "message": str(error) or type(error).__name__}
         hint = None if code != 70 else "this is a fault of princomp; --debug shows where"
-        return _failed(error, given, {**what, "place": {}, "hint": hint}, code)
+        return _failed(error, [*given, *asked], {**what, "place": {}, "hint": hint}, code)
+
+
+def _replace_closed_streams() -> None:
+    """Where stdout or stderr was closed by the caller (``>&-``), nobody hears what is said.
+
+    The descriptor is taken, too: else the first output would get it, and what a library
+    prints would land there.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _unheard() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,26 +14,27 @@ import click
 if TYPE_CHECKING:
     from princomp.progress import Progress
 
-__all__ = ["bar", "watched"]
+__all__ = ["bar", "resumable"]
 
 
 @contextmanager
-def watched(quiet: bool, checkpoint: Path | None) -> Iterator[Callable[[Progress], object] | None]:
-    """What tells the progress of a fit; says how to go on when it is interrupted."""
+def resumable(checkpoint: Path | None) -> Iterator[None]:
+    """Say how to go on when a run with a checkpoint is interrupted."""
     try:
-        with bar(quiet) as tell:
-            yield tell
+        yield
     except (KeyboardInterrupt, SystemExit, Exception) as error:
         if checkpoint is not None and checkpoint.exists() and _may_go_on(error):
-            click.echo(f"princomp: go on with: princomp resume {checkpoint}", err=True)
+            command = f"princomp resume {shlex.quote(str(checkpoint))}"
+            click.echo(f"princomp: go on with: {command}", err=True)
         raise
 
 
 def _may_go_on(error: BaseException) -> bool:
     """Whether the checkpoint is this run's, and trying again may help."""
-    from princomp.errors import CheckpointError, InUseError
+    from princomp.errors import DataError, InUseError
 
-    return not isinstance(error, CheckpointError | InUseError)
+    # Bad data are met again, and a checkpoint of another run is one of them.
+    return not isinstance(error, DataError | InUseError)
 
 
 @contextmanager

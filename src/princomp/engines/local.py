@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +19,8 @@ from princomp.summaries.blocks import Weights, is_sparse, stored_bytes
 from princomp.threads import in_order
 
 __all__ = ["Folded", "complete", "fold"]
+
+T = TypeVar("T")
 
 # Tables smaller than this are summed before a thread would have started.
 _THREADS_PAY = 2**19
@@ -84,13 +88,15 @@ def fold(
     """
     n, p = data.shape
 
+    summed = partial(_summed, drop=drop, precise=precise, complete_only=kind.complete_only)
+
     def work(piece: Piece) -> _Part:
         block = piece.load()
-        count = block.shape[0]
-        part = weights if weights is None else weights[piece.start : piece.start + count]
-        return _Part(*_summed(kind, block, part, piece.start, drop, precise), count)
+        part = summed(kind.of, block, _part(weights, piece, block), piece.start)
+        return _Part(*part, block.shape[0])
 
-    step = kind.block_rows(p)
+    sparse = data.stored is not None if isinstance(data, Source) else is_sparse(data)
+    step = kind.block_rows(p, sparse=sparse)
     if n is not None and n <= step and n * p < _BLAS_THREADS_PAY and not isinstance(data, Source):
         part = work(Piece(0, lambda: data))
         return Folded(part.summary if before is None else before.merge(part.summary), *part[1:])
@@ -100,24 +106,44 @@ def fold(
         return Folded(known.summary, known.dropped, known.row)
     state = known or State(0, kind.empty(p) if before is None else before, 0)
     few = n is not None and n * p < _THREADS_PAY
-    inner = kind.inner_threads and not (
-        data.stored if isinstance(data, Source) else is_sparse(data)
-    )
-    workers = 1 if few or inner else passes.threads
+    cut = pieces(data, step, state.row)
     with one_blas_thread():
-        parts = in_order(work, pieces(data, step, state.row), workers, ahead=not few)
-        state = _merged(state, parts, passes)
+        if not hasattr(kind, "add"):
+            parts = in_order(work, cut, 1 if few else passes.threads, ahead=not few)
+            state = _run(state, parts, _merged, passes)
+            return Folded(state.summary, state.dropped, state.row)
+        if before is not None and known is None:
+            state = state._replace(summary=deepcopy(before))
+
+        def added(state: State, loaded: tuple[Piece, Any]) -> State:
+            passes.changing()
+            piece, block = loaded
+            part = _part(weights, piece, block)
+            summary, missing = summed(partial(kind.add, state.summary), block, part, piece.start)
+            return State(state.row + block.shape[0], summary, state.dropped + missing)
+
+        # One block is loaded while the one before is added, with threads of its own.
+        loaded = in_order(lambda piece: (piece, piece.load()), cut, 1, ahead=not few)
+        state = _run(state, loaded, added, passes)
     return Folded(state.summary, state.dropped, state.row)
 
 
-def _merged(state: State, parts: Iterator[_Part], passes: Passes) -> State:
+def _part(weights: Weights, piece: Piece, block: Any) -> Weights:
+    return None if weights is None else weights[piece.start : piece.start + block.shape[0]]
+
+
+def _merged(state: State, part: _Part) -> State:
+    summary = state.summary.merge(part.summary)
+    return State(state.row + part.rows, summary, state.dropped + part.dropped)
+
+
+def _run(
+    state: State, parts: Iterable[T], join: Callable[[State, T], State], passes: Passes
+) -> State:
+    """Join parts to the state, in order, with a word to whoever watches."""
     try:
         for part in parts:
-            state = State(
-                state.row + part.rows,
-                state.summary.merge(part.summary),
-                state.dropped + part.dropped,
-            )
+            state = join(state, part)
             passes.advance(state)
     except BaseException:
         passes.interrupted()
@@ -136,19 +162,26 @@ def _row_bytes(data: Any) -> float:
 
 
 def _summed(
-    kind: Any, block: Any, weights: Weights, start: int, drop: bool, precise: bool
+    of: Callable[..., Any],
+    block: Any,
+    weights: Weights,
+    start: int,
+    *,
+    drop: bool,
+    precise: bool,
+    complete_only: bool,
 ) -> tuple[Any, int]:
-    """Summary of one block; where NaN rows may go, without them."""
-    if drop and (kind.complete_only or is_sparse(block)):
+    """What ``of`` makes of one block; where NaN rows may go, without them."""
+    if drop and (complete_only or is_sparse(block)):
         block, weights, missing = complete(block, weights)
-        return kind.of(block, weights, precise=precise), missing
+        return of(block, weights, precise=precise), missing
     try:
-        return kind.of(block, weights, precise=precise), 0
+        return of(block, weights, precise=precise), 0
     except NotFiniteError as error:
         if drop and "row" in error.place:
             block, weights, missing = complete(block, weights)
             if missing:
-                return _summed(kind, block, weights, start, False, precise)[0], missing
+                return of(block, weights, precise=precise), missing
         if "row" in error.place:
             error.place["row"] += start
         raise

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, one_blas_thread
+from princomp.arrays import FloatArray, one_blas_thread
 from princomp.choosing import check_wanted, most_components, resolve
-from princomp.errors import ParameterError
+from princomp.errors import MemoryLimitError, ParameterError
 from princomp.fitted import prepared
 from princomp.fitting.job import Job, Solved, safe_divisor
 from princomp.fitting.rows import FIRST_GUESS
-from princomp.planning import Choice, krylov_room
+from princomp.memory import in_words
+from princomp.planning import Choice, Facts, krylov_room, memory_needed
 from princomp.scaling import divisors
 from princomp.solvers.krylov import ImagesOf, block_width, room_for, solve_blocks
 from princomp.solvers.null_space import completed
@@ -21,6 +22,9 @@ from princomp.summaries import Sketch
 from princomp.summaries.centred_rows import safe_exponent
 
 __all__ = ["first_width", "solve_krylov", "solve_nystrom"]
+
+# Power of two beyond which a divisor would leave the range of float32 itself.
+_FLOAT32_POWER = 120
 
 
 def first_width(wanted: Any, p: int) -> int:
@@ -38,14 +42,20 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
     columns = sketch.columns
     scale = divisors(request.scale, columns, job.extremes, job.names)
     ready = prepared(sketch, scale, request.center)
-    exponent = safe_exponent(ready.column_scatter, np.dtype(np.float64))
+    facts = request.facts(job.data)
+    # Sparse rows, whatever their precision, are multiplied in float64.
+    single = facts.dtype == "float32" and facts.stored is None
+    precision = np.dtype(np.float32 if single else np.float64)
+    exponent = safe_exponent(ready.column_scatter, precision)
+    if single:
+        exponent = max(min(exponent, _FLOAT32_POWER), -_FLOAT32_POWER)
     divisor = safe_divisor(scale, exponent, p)
     if exponent:
         ready = ready.scaled(np.full(p, 2.0**exponent))
     about = columns if request.center else columns.about_origin()
     wanted = check_wanted(request.n_components, columns, request.solver)
-    most, limit = most_components(columns), krylov_room(request.facts(job.data))
-    unit = EPS if sketch.unit == EPS else float(np.finfo(np.float32).eps)
+    most, limit = most_components(columns), krylov_room(facts)
+    unit = float(np.finfo(precision).eps)
 
     def apply(vectors: FloatArray) -> FloatArray:
         nonlocal passes
@@ -53,7 +63,7 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
         image: FloatArray = job.fold(ImagesOf(vectors, about, divisor), "krylov").summary.image
         return image
 
-    size, start = _first_size(wanted, p), ready.product
+    size, start = _first_size(wanted, p), _start(sketch, ready.product, precision)
     while True:
         with one_blas_thread():
             spectrum = solve_blocks(
@@ -71,9 +81,33 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
             return Solved(spectrum, k, columns, scale, choice, passes)
         # The fraction was not reached: go on with what was found and as many new directions.
         size = min(most, 2 * size)
+        _check_room(facts, choice, size)
         fresh = np.random.default_rng(size).standard_normal((p, block_width(size, p)))
         fresh[:, : spectrum.k] = spectrum.axes.T
         start = fresh
+
+
+def _start(sketch: Sketch, product: FloatArray, precision: np.dtype[Any]) -> FloatArray:
+    """The first block: the scatter times random directions, or these where that left the range."""
+    largest, kinds = float(np.abs(sketch.product).max(initial=0.0)), np.finfo(precision)
+    # Below this, what vanished may have been most of it.
+    if np.isfinite(largest) and largest > kinds.tiny / kinds.eps:
+        return product
+    return sketch.directions_of(slice(None))
+
+
+def _check_room(facts: Facts, choice: Choice, size: int) -> None:
+    """Refuse a search for more components than the memory limit leaves room for."""
+    needed = memory_needed(facts._replace(wanted=size), choice)
+    if facts.limit is None or needed <= facts.limit:
+        return
+    raise MemoryLimitError(
+        f"n_components={facts.wanted!r} is not reached by {size // 2:,} components, and a search "
+        f"for {size:,} takes {in_words(needed)} where {in_words(facts.limit)} may be taken",
+        place={"parameter": "memory_limit", "limit": facts.limit, "needed": needed},
+        hint=f"allow {in_words(1.05 * needed)} (memory_limit, --memory), or ask for a whole number "
+        "of components",
+    )
 
 
 def solve_nystrom(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solved:

@@ -35,6 +35,8 @@ _BLOCKS, _FEWEST_BLOCKS = 8, 3
 # Residual, relative to the first variance, at which it stops unless told otherwise. The error
 # of a variance is about its square over the gap; another digit costs a pass or two.
 _RESIDUAL = 1e-9
+# … and the smallest that products of such a unit roundoff can show.
+_FEWEST_UNITS = 4
 
 
 def block_width(k: int, p: int) -> int:
@@ -67,7 +69,6 @@ class ImagesOf:
     """Multiplies centred (scaled, weighted) blocks with vectors: a kind to fold into."""
 
     complete_only = True
-    inner_threads = True
     block_rows = staticmethod(wide_block_rows)
 
     def __init__(self, vectors: FloatArray, columns: Columns, divisor: FloatArray | None) -> None:
@@ -79,14 +80,20 @@ class ImagesOf:
 
     def of(self, block: Any, weights: Weights = None, *, precise: bool = False) -> Images:
         """Of a block (m, p), dense or CSR."""
+        return self.add(self.empty(block.shape[1]), block, weights)
+
+    def add(
+        self, images: Images, block: Any, weights: Weights = None, *, precise: bool = False
+    ) -> Images:
+        """Of the rows of both; the numbers of ``images`` are used up."""
         columns = self.columns
         spread = columns.column_scatter / max(columns.rows - 1.0, 1.0)
         mean = columns.mean if columns.centred else np.zeros(columns.p)
         low = columns.mean_low if columns.centred else mean
         rows = CentredRows.of(block, mean, low, spread, self.divisor, weights)
-        image = rows.rmatmul(rows.matmul(self.vectors.astype(rows.dtype, copy=False)))
+        rows.add_rmatmul(rows.matmul(self.vectors), images.image)
         count = float(block.shape[0] if weights is None else weights.sum())
-        return Images(count, image.astype(np.float64, copy=False))
+        return Images(images.rows + count, images.image)
 
 
 def solve_blocks(
@@ -126,7 +133,7 @@ def solve_blocks(
         apply,
         p,
         k,
-        tol=max(tol or _RESIDUAL, 4 * unit),
+        tol=max(tol or _RESIDUAL, _FEWEST_UNITS * unit),
         rng=np.random.default_rng(0),
         start=start,
         room=room,
@@ -134,5 +141,7 @@ def solve_blocks(
     values = np.maximum(pairs.values, 0.0) / divisor
     values[columns.rank_limit :] = 0.0
     residuals = pairs.residuals / max(float(pairs.values[0]), np.finfo(np.float64).tiny)
+    # The recurrence knows nothing of the rounding of its products.
+    residuals = np.maximum(residuals, _FEWEST_UNITS * unit)
     axes = np.linalg.qr(pairs.vectors)[0].T
     return Spectrum(values, axes, total, roundoff(p, unit), residuals=residuals)

@@ -8,14 +8,19 @@ vᵀEΘ has mean square ‖E v‖² a direction: an estimate of each residual af
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 import scipy.linalg
 
-from princomp.arrays import FloatArray, svd
+from princomp.arrays import FloatArray, eigh
 from princomp.solvers.dense import roundoff
 from princomp.solvers.ritz import without_variance
 from princomp.spectrum import Spectrum
 from princomp.summaries import Sketch
+
+# Rows of a p × l array that are worked on at a time.
+_PANEL = 2**14
 
 __all__ = ["TEST_DIRECTIONS", "solve_sketch", "width_for"]
 
@@ -39,37 +44,74 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
     total = float(sketch.column_scatter.sum())
     if total == 0.0:
         return without_variance(k, sketch.p, sketch.unit)
+    inner = sketch.width - TEST_DIRECTIONS
     # A power of two near the total keeps the squares below in range.
     size = 2.0 ** np.frexp(total)[1]
-    inner = sketch.width - TEST_DIRECTIONS
-    product = sketch.product / size
-    drawn = sketch.directions.astype(np.float64)
-    values, axes = _nystrom(product[:, :inner], drawn[:, :inner], sketch.unit)
+    values, axes = _nystrom(sketch, inner, k, size)
     values = np.minimum(values, total / size)
-    test = drawn[:, inner:]
-    away = axes[:k] @ product[:, inner:] - values[:k, None] * (axes[:k] @ test)
+    away = np.zeros((len(axes), TEST_DIRECTIONS))
+    for part, images, drawn in _panels(sketch, size):
+        away += axes[:, part] @ images[:, inner:]
+        away -= values[: len(axes), None] * (axes[:, part] @ drawn[:, inner:])
     residuals = np.linalg.norm(away, axis=1) / np.sqrt(TEST_DIRECTIONS) / values[0]
     variances = values[:k] * (size / divisor)
     variances[sketch.rank_limit :] = 0.0
     unit = roundoff(sketch.p, sketch.unit)
-    return Spectrum(variances, axes[:k], total / divisor, unit, residuals=residuals)
+    return Spectrum(variances, axes, total / divisor, unit, residuals=residuals)
 
 
-def _nystrom(product: FloatArray, drawn: FloatArray, unit: float) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues, descending, and eigenvectors as rows of Y (ΩᵀY)⁺ Yᵀ."""
-    basis, triangle = np.linalg.qr(drawn)
-    images = scipy.linalg.solve_triangular(triangle, product.T, trans="T").T  # S times the basis
-    shift = np.sqrt(len(images)) * unit * float(np.linalg.norm(images, 2))
-    images = images + shift * basis
-    core = basis.T @ images
-    core = (core + core.T) / 2
+def _panels(sketch: Sketch, size: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    """Some rows of SΩ / size and of Ω at a time, in float64: neither is ever copied whole."""
+    for start in range(0, sketch.p, _PANEL):
+        part = slice(start, start + _PANEL)
+        yield part, sketch.product[part] / size, sketch.directions_of(part)
+
+
+def _nystrom(sketch: Sketch, inner: int, k: int, size: float) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues, descending, and the first ``k`` eigenvectors as rows, of Y (ΩᵀY)⁺ Yᵀ.
+
+    With R the triangle of Ω, the directions ΩR⁻¹ are orthonormal and Y R⁻¹ are their
+    images. A small shift makes ΩᵀY safely positive; it is taken off the eigenvalues.
+    """
+    gram, core, norm = np.zeros((inner, inner)), np.zeros((inner, inner)), 0.0
+    for _, images, drawn in _panels(sketch, size):
+        gram += drawn[:, :inner].T @ drawn[:, :inner]
+        core += drawn[:, :inner].T @ images[:, :inner]
+        norm += float(np.linalg.norm(images[:, :inner])) ** 2
+    triangle = scipy.linalg.cholesky(gram)
+    core = _solved(triangle, _solved(triangle, core).T)
+    shift = sketch.unit * np.sqrt(norm)  # Ω has p rows of unit variance: ‖Y‖ holds their √p
+    core = (core + core.T) / 2 + shift * np.eye(inner)
     try:
-        factor = scipy.linalg.cholesky(core, lower=True)
-        halves = scipy.linalg.solve_triangular(factor, images.T, lower=True).T
+        factor = scipy.linalg.cholesky(core)
+        whole = np.ascontiguousarray(scipy.linalg.blas.dtrmm(1.0, factor, triangle))
+        halves = _halves(sketch, inner, size, shift, lambda rows: _solved(whole, rows))
     except np.linalg.LinAlgError:
         # A scatter of lower rank than the sketch: the same by eigenvalues, noise left out.
-        inner, turn = np.linalg.eigh(core)
-        kept = inner > shift
-        halves = (images @ turn[:, kept]) / np.sqrt(inner[kept])
-    u, s, _ = svd(halves)
-    return np.maximum(s**2 - shift, 0.0), np.ascontiguousarray(u.T)
+        roots, turn = np.linalg.eigh(core)
+        kept = roots > shift
+        right = turn[:, kept] / np.sqrt(roots[kept])
+        halves = _halves(sketch, inner, size, shift, lambda rows: _solved(triangle, rows) @ right)
+    values, turn = eigh(halves.T @ halves)
+    k = min(k, len(values))
+    axes = np.linalg.qr(halves @ turn[:k].T)[0].T
+    return np.maximum(values - shift, 0.0), axes
+
+
+def _solved(triangle: FloatArray, rows: FloatArray) -> FloatArray:
+    """``rows @ triangle⁻¹`` of an upper triangle."""
+    solved: FloatArray = scipy.linalg.solve_triangular(triangle, rows.T, trans="T").T
+    return solved
+
+
+def _halves(
+    sketch: Sketch, inner: int, size: float, shift: float, transform: Callable[..., FloatArray]
+) -> FloatArray:
+    """E (p, l) with EEᵀ the approximation: transformed rows of Y + shift·Ω."""
+    halves = np.empty((0, 0))
+    for part, images, drawn in _panels(sketch, size):
+        rows = transform(images[:, :inner] + shift * drawn[:, :inner])
+        if not halves.size:
+            halves = np.empty((sketch.p, rows.shape[1]))
+        halves[part] = rows
+    return halves

@@ -113,7 +113,8 @@ def choose(
     _refuse_unknown(available, [*(columns or ()), *exclude, *ids], origin)
     _refuse_two_roles(columns or (), exclude, id_column, origin)
     if columns is not None:
-        unused = tuple(name for name in available if name not in {*columns, *exclude, *ids})
+        named = {*columns, *exclude, *ids}
+        unused = tuple(name for name in available if name not in named)
         return Choice(tuple(columns), True, id_column, unused)
     left_out = {*exclude, *ids}
     remaining = tuple(name for name in available if name not in left_out)

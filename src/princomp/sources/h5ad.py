@@ -15,8 +15,8 @@ from princomp.sources.faults import reading
 from princomp.sources.h5ad_names import Names, column_names, row_names
 from princomp.sources.h5ad_sparse import is_sparse, sparse_member, sparse_source
 from princomp.sources.hdf5 import Hdf5Array, array_source, opened
+from princomp.sources.members import Member, need, pick, refuse_kind
 from princomp.sources.source import Source
-from princomp.sources.stored_array import Member, need, pick, refuse_kind
 
 __all__ = ["open_h5ad"]
 
@@ -60,7 +60,7 @@ def open_h5ad(
     """
     origin = Origin(str(path))
     with opened(path) as file:
-        member = _member(path, file, "X" if inside is None else inside.strip("/"), origin)
+        member = _member(path, file, (inside or "").strip("/") or "X", origin)
         names, notes = column_names(path, file, member)
         rows = None if id_column is None else row_names(path, file, id_column, member)
         with reading(path, "AnnData"):

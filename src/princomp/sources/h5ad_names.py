@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from princomp.errors import ColumnError, MalformedFileError
 from princomp.sources.columns import listed
 from princomp.sources.faults import reading
-from princomp.sources.stored_array import Member, need
+from princomp.sources.members import Member, need
 
 __all__ = ["Names", "column_names", "row_names"]
 

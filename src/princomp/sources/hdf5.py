@@ -11,19 +11,10 @@ from typing import Any
 from princomp.errors import MalformedFileError
 from princomp.sources.columns import Origin
 from princomp.sources.faults import reading
+from princomp.sources.members import Member, name_list, need, pick, refuse_ids, settle
 from princomp.sources.pace import Tiling
 from princomp.sources.source import Identity, Source
-from princomp.sources.stored_array import (
-    Member,
-    StoredArray,
-    float_kind,
-    name_list,
-    need,
-    pick,
-    refuse_ids,
-    rounding,
-    settle,
-)
+from princomp.sources.stored_array import StoredArray, float_kind, rounding
 
 __all__ = ["Hdf5Array", "array_source", "members_of", "open_hdf5", "opened"]
 
@@ -66,7 +57,7 @@ def open_hdf5(
     origin = Origin(str(path))
     refuse_ids(id_column, "an HDF5 dataset", origin)
     with opened(path) as file:
-        name = None if inside is None else inside.strip("/")
+        name = (inside or "").strip("/") or None
         members, frames = members_of(path, file, name)
         if frames and not any(member.is_table for member in members):
             raise MalformedFileError(
@@ -141,7 +132,8 @@ class Hdf5Array(StoredArray):
 
     def identities(self) -> tuple[Identity, ...]:
         """The file."""
-        return (Identity.of(self.path),)
+        with reading(self.path, self.kind):
+            return (Identity.of(self.path),)
 
 
 def array_source(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.errors import ShapeError
+from princomp.errors import InputChangedError, ShapeError
 from princomp.sources.source import Chunk, Held, Identity, Source, Spot
 from princomp.sources.table import Table
 
@@ -17,17 +17,48 @@ __all__ = ["gathered", "whole"]
 
 
 def whole(source: Source) -> Any:
-    """All rows as one array or CSR array."""
+    """All rows as one array or CSR array.
+
+    Raises
+    ------
+    InputChangedError
+        When a file behind them changed while it was read.
+    """
     if isinstance(source, Held):
         return source.table.data
+    before = source.identities()
+    data = _filled(source)
+    _refuse_changed(before, source.identities())
+    return data
+
+
+def _filled(source: Source) -> Any:
     if source.rows is None or source.stored is not None:
         return _joined([chunk.data for chunk in source.chunks()], source)
     data = np.empty((source.rows, source.p), dtype=source.dtype)
     filled = 0
     for chunk in source.chunks():
-        data[filled : filled + len(chunk.data)] = chunk.data
-        filled += len(chunk.data)
+        stop = filled + len(chunk.data)
+        if stop > source.rows:
+            raise InputChangedError(
+                f"{source.file or 'the input'} holds more than the {source.rows:,} rows that it "
+                "had when it was opened",
+                place={"file": source.file} if source.file else None,
+                hint="wait until it is written, then begin again",
+            )
+        data[filled:stop] = chunk.data
+        filled = stop
     return data[:filled]
+
+
+def _refuse_changed(before: tuple[Identity, ...], now: tuple[Identity, ...]) -> None:
+    for was, found in zip(before, now, strict=True):
+        if was != found:
+            raise InputChangedError(
+                f"{was.file} changed while it was read: {was.size:,} bytes became {found.size:,}",
+                place={"file": was.file},
+                hint="wait until it is written, then begin again",
+            )
 
 
 def gathered(source: Source, most: int) -> Source:
@@ -82,7 +113,7 @@ class _Begun(Source):
             stored=source.stored,
             nbytes=source.nbytes,
         )
-        self.repeatable = source.repeatable
+        self.repeatable, self.reader = source.repeatable, source.reader
         self._source = source
         self._begun: tuple[list[Chunk], Iterator[Chunk]] | None = (head, rest)
 
@@ -110,7 +141,9 @@ def _after(chunks: Iterator[Chunk], start: int) -> Iterator[Chunk]:
     for chunk in chunks:
         rows = chunk.data.shape[0]
         if start < rows:
-            yield chunk if not start else Chunk(
-                chunk.data[start:], None if chunk.ids is None else chunk.ids[start:]
+            yield (
+                chunk
+                if not start
+                else Chunk(chunk.data[start:], None if chunk.ids is None else chunk.ids[start:])
             )
         start = max(start - rows, 0)

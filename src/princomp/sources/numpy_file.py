@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -164,6 +164,7 @@ class NpySource(Source):
     """
 
     positioned = True
+    reader = 0
     rows: int
 
     def __init__(
@@ -217,11 +218,15 @@ class NpySource(Source):
         NotNumericError
             An integer beyond 2**53.
         """
+        return Chunk(self.load(start, stop, np.empty))
+
+    def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> NDArray[Any]:
+        """The numbers of :meth:`read`, in an array that ``empty`` gives."""
         stop = min(stop, self._n)
-        block = np.empty((max(0, stop - start), self.p), self.dtype)
+        block = empty((max(0, stop - start), self.p), self.dtype)
         if self._as_stored:
             self._fill(block, start * self._width)
-            return Chunk(block)
+            return block
         load = self._columns if self._fortran else self._rows
         step = max(1, _NUMBERS_BY_COLUMN // self.p if self._fortran else _NUMBERS // self._width)
         for first in range(start, stop, step):
@@ -232,7 +237,7 @@ class NpySource(Source):
             # A NaN of any bits is NaN, and what is too large for float64 infinite.
             with np.errstate(invalid="ignore", over="ignore"):
                 block[first - start : last - start] = numbers
-        return Chunk(block)
+        return block
 
     def _rows(self, first: int, last: int) -> NDArray[Any]:
         """Numbers as stored, where one row follows the other."""

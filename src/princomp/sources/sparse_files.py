@@ -17,19 +17,9 @@ from princomp.sources.columns import Origin
 from princomp.sources.csr import as_csr, compressed, plain
 from princomp.sources.faults import reading
 from princomp.sources.market_text import read_array, read_entries, read_head
+from princomp.sources.members import Member, numbered, pick, refuse_ids, refuse_kind
 from princomp.sources.source import Held, Source
-from princomp.sources.stored_array import (
-    Member,
-    float_kind,
-    floats,
-    labels,
-    numbered,
-    pick,
-    refuse_ids,
-    refuse_kind,
-    refuse_long,
-    rounding,
-)
+from princomp.sources.stored_array import float_kind, floats, labels, refuse_long, rounding
 from princomp.sources.table import Table
 
 __all__ = ["open_matrix_market", "open_npz"]
@@ -83,8 +73,8 @@ def open_npz(
         members = _members(path, archive)
         layout = _layout(path, archive, members)
         if layout is None:
-            member = pick(list(members.values()), inside, origin)
-        elif inside is not None:
+            member = pick(list(members.values()), inside or None, origin)
+        elif inside:
             raise ParameterError(
                 origin.say(f"holds one sparse matrix, and nothing named {inside!r} beside it"),
                 place=origin.place(parameter="inside"),
@@ -169,9 +159,9 @@ def _assembled(layout: str, parts: dict[str, NDArray[Any]], shape: tuple[int, ..
     if layout == "coo":
         places = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
         return sp.coo_array((values, tuple(places)), shape=size)
-    matrix = sp.bsr_array((values, parts["indices"], parts["indptr"]), shape=size)
-    matrix.check_format(full_check=True)
-    return matrix
+    if parts["indptr"][-1] != len(values):
+        raise ValueError("the sparse matrix is damaged: it has values beyond its rows")
+    return sp.bsr_array((values, parts["indices"], parts["indptr"]), shape=size)
 
 
 def open_matrix_market(

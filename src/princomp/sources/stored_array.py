@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import (
-    ColumnError,
-    MalformedFileError,
-    MissingLibraryError,
-    NotNumericError,
-    ParameterError,
-    ShapeError,
-)
+from princomp.errors import MalformedFileError
 from princomp.sources.cells import LARGEST_INTEGER, long_integer
-from princomp.sources.columns import Choice, Origin, choose, listed
+from princomp.sources.columns import Origin
 from princomp.sources.faults import reading
-from princomp.sources.numpy_file import _refuse_other_kinds
+from princomp.sources.members import Member, numbered, refuse_ids, refuse_kind
 from princomp.sources.pace import Pace, Tiling, runs_of
 from princomp.sources.source import Chunk, Source
 from princomp.sources.table import Matrix
@@ -36,139 +27,12 @@ __all__ = [
     "float_kind",
     "floats",
     "labels",
-    "name_list",
-    "need",
     "numbered",
-    "pick",
     "refuse_ids",
     "refuse_kind",
     "refuse_long",
     "rounding",
-    "settle",
 ]
-
-
-def need(module: str, path: Path) -> Any:
-    """Import an optional library that reads files of the kind of ``path``."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingLibraryError(
-            f"{path}: reading this kind of file needs {module}, which is not installed",
-            place={"file": str(path)},
-            hint="pip install 'princomp[files]'",
-        ) from error
-
-
-class Member(NamedTuple):
-    """An array in a store."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-    def __str__(self) -> str:
-        size = " × ".join(f"{length:,}" for length in self.shape) or "a single value"
-        kinds = {"V": "records", "O": "text or lists", "S": "text", "U": "text", "T": "text"}
-        return f"{self.name} ({size}, {kinds.get(self.dtype.kind, self.dtype)})"
-
-    @property
-    def is_table(self) -> bool:
-        """Whether it has rows and columns of real numbers."""
-        return len(self.shape) == 2 and self.dtype.kind in "biuf"
-
-
-def pick(members: Sequence[Member], inside: str | None, origin: Origin) -> Member:
-    """Take the array named ``inside``, or the only one with rows and columns of numbers.
-
-    Where ``inside`` is a group, the only one in that group is taken.
-
-    Raises
-    ------
-    ParameterError
-        None has the name, or several could be meant; all are listed.
-    NotNumericError, ShapeError
-        The one meant is no table of real numbers, or there is none.
-    """
-    place = origin.place(parameter="inside")
-    within = members
-    if inside is not None:
-        for member in members:
-            if member.name == inside:
-                refuse_kind(member, origin)
-                return member
-        within = [member for member in members if member.name.startswith(f"{inside}/")]
-        if not within:
-            near = difflib.get_close_matches(inside, [m.name for m in members], n=1)
-            raise ParameterError(
-                origin.say(f"nothing in it is named {inside!r}"),
-                place=place,
-                hint=(f"Did you mean {near[0]!r}? " if near else "")
-                + f"There are: {listed(map(str, members))}.",
-            )
-    tables = [member for member in within if member.is_table]
-    if len(tables) > 1:
-        raise ParameterError(
-            origin.say(f"holds {len(tables)} arrays of two dimensions: {listed(map(str, tables))}"),
-            place=place,
-            hint=f"Say which is meant, as in {origin.file}::{tables[0].name}",
-        )
-    if not tables:
-        there = f"there are: {listed(map(str, within))}" if within else "it is empty"
-        raise ShapeError(
-            origin.say(f"holds no array of numbers in two dimensions; {there}"),
-            place=origin.place(),
-            hint="Store a matrix whose rows are the observations.",
-        )
-    refuse_kind(tables[0], origin)
-    return tables[0]
-
-
-def refuse_kind(member: Member, origin: Origin) -> None:
-    """Raise NotNumericError or ShapeError unless it is a table of numbers with rows."""
-    if member.dtype.kind == "O":
-        raise NotNumericError(
-            origin.say(f"{member.name} holds text or lists where real numbers must stand"),
-            place=origin.place(),
-            hint="Name an array of numbers.",
-        )
-    _refuse_other_kinds(member.shape, member.dtype, origin)
-
-
-def numbered(
-    p: int, columns: Sequence[str] | None, exclude: Sequence[str], origin: Origin
-) -> NDArray[np.intp] | None:
-    """Positions of the columns asked for by numbers from 0; None means all of them."""
-    if columns is None and not exclude:
-        return None
-    for asked in (columns or (), exclude):
-        for name in () if isinstance(asked, str) else asked:
-            known = name.isascii() and name.isdigit() and name == str(int(name)) and int(name) < p
-            if not known:
-                raise ColumnError(
-                    origin.say(f"no column {name!r}: this file has no column names"),
-                    place=origin.place(column=name),
-                    hint=f"Give numbers from 0 to {p - 1}.",
-                )
-    choice = choose([str(j) for j in range(p)], columns, exclude, None, origin)
-    return np.array([int(name) for name in choice.names])
-
-
-def settle(
-    names: Sequence[str] | None,
-    p: int,
-    columns: Sequence[str] | None,
-    exclude: Sequence[str],
-    origin: Origin,
-) -> tuple[Choice | None, NDArray[np.intp] | None]:
-    """The columns used, by name where there are names, and their positions (None: all)."""
-    if names is None:
-        return None, numbered(p, columns, exclude, origin)
-    choice = choose(names, columns, exclude, None, origin)
-    if choice.names == tuple(names):
-        return choice, None
-    at = {name: j for j, name in enumerate(names)}
-    return choice, np.array([at[name] for name in choice.names])
 
 
 def labels(columns: tuple[str, ...] | None, taken: NDArray[np.intp] | None) -> Callable[[int], str]:
@@ -176,29 +40,6 @@ def labels(columns: tuple[str, ...] | None, taken: NDArray[np.intp] | None) -> C
     if columns is not None:
         return columns.__getitem__
     return lambda k: str(k if taken is None else int(taken[k]))
-
-
-def name_list(found: Any, p: int) -> tuple[str, ...] | None:
-    """Names of p columns from an attribute; None if it is no list of p different texts."""
-    if found is None or isinstance(found, str | bytes):
-        return None
-    try:
-        names = [x.decode() if isinstance(x, bytes) else x for x in np.asarray(found).tolist()]
-    except (TypeError, ValueError):
-        return None
-    if not all(isinstance(name, str) for name in names) or len(set(names)) != p or len(names) != p:
-        return None
-    return tuple(names)
-
-
-def refuse_ids(id_column: str | None, what: str, origin: Origin) -> None:
-    """Raise ParameterError if an id column is asked of a file that has numbers only."""
-    if id_column is not None:
-        raise ParameterError(
-            origin.say(f"id column {id_column!r}: {what} holds numbers only"),
-            place=origin.place(parameter="id_column"),
-            hint="Leave the id column out, or keep the table as CSV or Parquet.",
-        )
 
 
 def float_kind(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -246,7 +87,8 @@ def floats(
     """
     chosen = block if taken is None else np.take(block, taken, axis=1)
     refuse_long(chosen, lambda index: (label(index[1]), first + index[0]), origin)
-    with np.errstate(over="ignore"):
+    # A NaN of any bits is NaN, and what is too large for float64 infinite.
+    with np.errstate(invalid="ignore", over="ignore"):
         return np.ascontiguousarray(chosen, float_kind(chosen.dtype))
 
 
@@ -288,6 +130,7 @@ class StoredArray(Source):
         if self.tiling.tall is not None:
             self.tiling = self.tiling._replace(tall=min(self.tiling.tall, n))
         self.pace = Pace.of(self.tiling, width, width * self.itemsize)
+        self.reader = type(self).reader + min(self.pace.read, n) * width * self.itemsize
         if self.pace.times > 1:
             self.pace.refuse_many(self.path)
             self.notes = (*self.notes, self.pace.note())

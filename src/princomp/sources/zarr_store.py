@@ -14,19 +14,10 @@ from typing import Any
 from princomp.errors import InputNotFoundError, MalformedFileError
 from princomp.sources.columns import Origin
 from princomp.sources.faults import reading
+from princomp.sources.members import Member, name_list, need, pick, refuse_ids, settle
 from princomp.sources.pace import Tiling
 from princomp.sources.source import Identity, Source
-from princomp.sources.stored_array import (
-    Member,
-    StoredArray,
-    float_kind,
-    name_list,
-    need,
-    pick,
-    refuse_ids,
-    rounding,
-    settle,
-)
+from princomp.sources.stored_array import StoredArray, float_kind, rounding
 
 __all__ = ["ZarrArray", "open_zarr"]
 
@@ -75,12 +66,13 @@ def open_zarr(
     """
     origin = Origin(str(path))
     refuse_ids(id_column, "a Zarr array", origin)
-    name = None if inside is None else inside.strip("/")
+    name = (inside or "").strip("/") or None
     with _opened(path, name) as node:
-        member = pick(_members_of(path, node, name), name, origin)
+        member = pick(_members_of(path, node), name, origin)
         with reading(path, "Zarr"):
-            at = "" if node.path == member.name else member.name
-            array = node[at[len(node.path) :].strip("/")] if at else node
+            array = node
+            if node.path != member.name:
+                array = node[member.name.removeprefix(node.path).strip("/")]
             names = name_list(array.attrs.get("columns"), member.shape[1])
             tall, wide = array.chunks
             shards = array.shards
@@ -145,7 +137,7 @@ def _opened(path: Path, inside: str | None) -> Iterator[Any]:
             store.close()
 
 
-def _members_of(path: Path, node: Any, inside: str | None) -> list[Member]:
+def _members_of(path: Path, node: Any) -> list[Member]:
     """Arrays in the store, or in the part of it that was opened."""
     with reading(path, "Zarr"), warnings.catch_warnings():
         # Other files may lie in the folder; that they are no arrays need not be said.
@@ -177,11 +169,12 @@ class ZarrArray(StoredArray):
         A store may have a million files. A tile that is written anew changes the newest
         time; one that is removed, the sum.
         """
-        if not self.path.is_dir():
-            return (Identity.of(self.path),)
-        folder = self.path / self.inside
-        described = [folder / name for name in _METADATA if (folder / name).is_file()]
-        return (Identity(str(folder), *_totals(folder)), *map(Identity.of, described))
+        with reading(self.path, self.kind):
+            if not self.path.is_dir():
+                return (Identity.of(self.path),)
+            folder = self.path / self.inside
+            described = [folder / name for name in _METADATA if (folder / name).is_file()]
+            return (Identity(str(folder), *_totals(folder)), *map(Identity.of, described))
 
 
 def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:

@@ -42,7 +42,7 @@ _BLOCK_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
 _SAMPLE = 64
 
 
-def block_rows(columns: int) -> int:
+def block_rows(columns: int, *, sparse: bool = False) -> int:
     """Rows of a logical block, a function of the number of columns alone.
 
     Blocks begin at multiples of this number, counted over the whole table, so that

@@ -29,11 +29,10 @@ class Centred:
 
     __slots__ = ()
 
-    # A kind says how its blocks are cut, whether incomplete rows must go before they are
-    # seen (or show in its own sums), and whether it uses threads inside a block.
+    # A kind says how its blocks are cut, and whether incomplete rows must go before they
+    # are seen or show in its own sums.
     block_rows = staticmethod(block_rows)
     complete_only = False
-    inner_threads = False
 
     rows: float
     count: int

@@ -112,11 +112,26 @@ class CentredRows:
         """A @ right, for ``right`` of shape (p, m)."""
         if self.mean is None:
             return _dense_product(self.rows, right)
-        product: FloatArray = self.rows @ right
+        product: FloatArray = self.rows @ right.astype(self.dtype, copy=False)
         product = product - self.mean @ right
         if self.full is not None and self.full_columns is not None:
             product += self.full_columns @ right[self.full]
         return product if self.roots is None else product * self.roots[:, None]
+
+    def add_rmatmul(self, left: FloatArray, into: FloatArray) -> None:
+        """Add Aᵀ @ left to ``into`` (p, m), in float64 and, where dense, without a copy of it."""
+        if self.mean is not None:
+            into += self.rmatmul(left)
+            return
+        columns = self.rows.shape[1]
+        step = max(1, _PIECE // max(self.rows.shape[0], left.shape[1]))
+
+        def add(start: int) -> None:
+            into[start : start + step] += self.rows[:, start : start + step].T @ left
+
+        few = 1 if self.rows.size < _THREADS_PAY else None
+        for _ in in_order(add, range(0, columns, step), few):
+            pass
 
     def rmatmul(self, left: FloatArray) -> FloatArray:
         """Aᵀ @ left, for ``left`` of shape (n, m)."""
@@ -134,9 +149,10 @@ def _dense_product(matrix: FloatArray, right: FloatArray) -> FloatArray:
     """``matrix @ right`` over fixed pieces of the longer side, on threads."""
     height, width = matrix.shape
     if height * width < _THREADS_PAY:
-        return matrix @ right
+        return matrix @ right.astype(matrix.dtype, copy=False)
     step = max(1, _PIECE // min(height, width))
     if height >= width:
+        right = right.astype(matrix.dtype, copy=False)
         out = np.empty((height, right.shape[1]), dtype=matrix.dtype)
 
         def fill(start: int) -> None:
@@ -146,7 +162,10 @@ def _dense_product(matrix: FloatArray, right: FloatArray) -> FloatArray:
             pass
         return out
     parts = in_order(
-        lambda start: matrix[:, start : start + step] @ right[start : start + step],
+        # The cast is a copy of a piece only, where the other factor has less precision.
+        lambda start: (
+            matrix[:, start : start + step] @ right[start : start + step].astype(matrix.dtype)
+        ),
         range(0, width, step),
     )
     return reduce(np.add, parts)

@@ -38,7 +38,6 @@ class Extremes:
     centred = True
     block_rows = staticmethod(block_rows)
     complete_only = True
-    inner_threads = False
 
     @classmethod
     def empty(cls, p: int) -> Extremes:

@@ -34,12 +34,20 @@ class PairOf:
 
     def __init__(self, first: Any, second: Any) -> None:
         self.first, self.second = first, second
-        self.inner_threads = getattr(first, "inner_threads", False)
         self.block_rows = first.block_rows
+        if hasattr(first, "add"):
+            self.add = self._add
 
     def empty(self, p: int) -> Pair:
         """A pair of no rows."""
         return Pair(self.first.empty(p), self.second.empty(p))
+
+    def _add(
+        self, pair: Pair, block: Any, weights: Weights = None, *, precise: bool = False
+    ) -> Pair:
+        """The pair of the rows of both; the first of ``pair`` is used up."""
+        second = pair.second.merge(self.second.of(block, weights, precise=precise))
+        return Pair(self.first.add(pair.first, block, weights, precise=precise), second)
 
     def of(self, block: Any, weights: Weights = None, *, precise: bool = False) -> Pair:
         """Both of a block."""

@@ -22,20 +22,29 @@ from princomp.summaries.blocks import (
     lawful_block,
     merged_mean,
 )
-from princomp.summaries.centred import Centred, check_left_scatter, left_count, left_rows
+from princomp.summaries.centred import (
+    Centred,
+    Joined,
+    check_left_scatter,
+    left_count,
+    left_rows,
+)
 from princomp.summaries.centred_rows import CentredRows
 from princomp.summaries.columns import Columns
 
 __all__ = ["Sketch", "SketchOf", "directions", "wide_block_rows"]
 
 # Numbers of a block of wide rows: enough rows that the p × l product pays for being read
-# and written once a block, few enough that a block stays tens of megabytes.
-_WIDE_NUMBERS, _FEWEST_ROWS = 2**22, 32
+# and written once a block, few enough that a block stays tens of megabytes. Sparse rows are
+# short, so it takes more of them.
+_WIDE_NUMBERS, _FEWEST_ROWS, _SPARSE_ROWS = 2**22, 32, 4096
+# Rows of a p × l array that are worked on at a time.
+_PANEL = 2**14
 
 
-def wide_block_rows(columns: int) -> int:
+def wide_block_rows(columns: int, *, sparse: bool = False) -> int:
     """Rows of a logical block where p × l numbers are added up for each."""
-    wanted = max(_WIDE_NUMBERS // max(columns, 1), _FEWEST_ROWS)
+    wanted = max(_WIDE_NUMBERS // max(columns, 1), _SPARSE_ROWS if sparse else _FEWEST_ROWS)
     return 1 << (wanted.bit_length() - 1)
 
 
@@ -94,8 +103,12 @@ class Sketch(Centred):
     @property
     def directions(self) -> FloatArray:
         """What the scatter was multiplied with (p, l)."""
-        drawn = directions(self.p, self.width, self.seed)
-        return drawn if self.divisor is None else drawn * self.divisor[:, None]
+        return self.directions_of(slice(None))
+
+    def directions_of(self, part: slice) -> FloatArray:
+        """Some rows of :attr:`directions`."""
+        drawn = directions(self.p, self.width, self.seed)[part].astype(np.float64)
+        return drawn if self.divisor is None else drawn * self.divisor[part, None]
 
     @property
     def columns(self) -> Columns:
@@ -110,21 +123,34 @@ class Sketch(Centred):
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
-        rows, count, mean, low, delta, between = joined
         product = self.product + other.product
-        product += between * np.outer(delta, delta @ self.directions)
-        scatter = self.column_scatter + other.column_scatter + between * delta * delta
-        unit = max(self.unit, other.unit)
+        self._add_outer(joined.between, joined.delta, product)
+        return self._with(joined, other, product)
+
+    def _with(self, joined: Joined, other: Sketch | Columns, product: FloatArray) -> Sketch:
+        rows, count, mean, low, delta, between = joined
         return replace(
             self,
             rows=rows,
             count=count,
             mean=mean,
             mean_low=low,
-            column_scatter=scatter,
+            column_scatter=self.column_scatter + other.column_scatter + between * delta * delta,
             product=product,
-            unit=unit,
+            unit=max(self.unit, other.unit),
         )
+
+    def _add_outer(self, factor: float, vector: FloatArray, into: FloatArray) -> None:
+        """Add ``factor · v vᵀΩ`` in place, without a copy of the size of either."""
+        drawn, divisor = directions(self.p, self.width, self.seed), self.divisor
+        weighted = vector if divisor is None else vector * divisor
+        panels = range(0, self.p, _PANEL)
+        right = np.zeros(self.width)
+        for start in panels:
+            right += weighted[start : start + _PANEL] @ drawn[start : start + _PANEL]
+        right *= factor
+        for start in panels:
+            into[start : start + _PANEL] += vector[start : start + _PANEL, None] * right
 
     def remove(self, other: Sketch) -> Sketch:
         """Sketch of the rows of this one without those of ``other``.
@@ -143,7 +169,7 @@ class Sketch(Centred):
         offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
         between = other.rows * (self.rows / rows)
         product = self.product - other.product
-        product -= between * np.outer(offset, offset @ self.directions)
+        self._add_outer(-between, offset, product)
         scatter = self.column_scatter - other.column_scatter - between * offset**2
         check_left_scatter(self, other, scatter)
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
@@ -182,13 +208,14 @@ class Sketch(Centred):
     def about_origin(self) -> Sketch:
         """The same rows with their scatter taken about zero instead of the mean."""
         columns = self.columns.about_origin()
-        moved = np.outer(self.rows * self.mean, self.mean @ self.directions)
+        product = self.product.copy()
+        self._add_outer(self.rows, self.mean, product)
         return replace(
             self,
             mean=columns.mean,
             mean_low=columns.mean_low,
             column_scatter=columns.column_scatter,
-            product=self.product + moved,
+            product=product,
             centred=False,
         )
 
@@ -200,13 +227,18 @@ class Sketch(Centred):
                 f"seed {other.seed} cannot be merged",
                 hint="sketch with the same seed and the same number of components",
             )
+        mine, theirs = (np.ones(1) if s.divisor is None else s.divisor for s in (self, other))
+        if (mine != theirs).any():
+            raise ShapeError(
+                "sketches whose columns were divided by different numbers cannot be merged",
+                hint="merge first, then scale",
+            )
 
 
 class SketchOf:
     """Makes sketches in ``width`` directions of a seed: a kind of summary to fold into."""
 
     complete_only = True
-    inner_threads = True
     block_rows = staticmethod(wide_block_rows)
 
     def __init__(self, width: int, seed: int = 0) -> None:
@@ -225,25 +257,36 @@ class SketchOf:
         NotFiniteError
             With the place in the block.
         """
+        return self.add(self.empty(block.shape[1]), block, weights, precise=precise)
+
+    def add(
+        self, sketch: Sketch, block: Any, weights: Weights = None, *, precise: bool = False
+    ) -> Sketch:
+        """Sketch of the rows of both; the numbers of ``sketch`` are used up.
+
+        p × l numbers are what a sketch has to be careful with: here they are not copied.
+        """
         block, weights = lawful_block(block, weights)
-        p = block.shape[1]
         if block.shape[0] == 0:
-            return self.empty(p)
+            return sketch
         if precise:
             block = block.astype(np.float64, copy=False)
         columns = Columns.of(block, weights)
         spread = columns.column_scatter / columns.rows
         centred = CentredRows.of(block, columns.mean, columns.mean_low, spread, None, weights)
-        drawn = directions(p, self.width, self.seed).astype(centred.dtype, copy=False)
-        product = centred.rmatmul(centred.matmul(drawn)).astype(np.float64, copy=False)
+        images = centred.matmul(directions(sketch.p, self.width, self.seed))
         unit = EPS if is_sparse(block) else float(np.finfo(centred.dtype).eps)
-        return Sketch(
-            columns.rows,
-            columns.count,
-            columns.mean,
-            columns.mean_low,
-            columns.column_scatter,
-            product,
-            self.seed,
-            unit,
-        )
+        centred.add_rmatmul(images, sketch.product)
+        joined = sketch.columns._joined(columns)
+        if joined is None:
+            return replace(
+                sketch,
+                rows=columns.rows,
+                count=columns.count,
+                mean=columns.mean,
+                mean_low=columns.mean_low,
+                column_scatter=columns.column_scatter,
+                unit=unit,
+            )
+        sketch._add_outer(joined.between, joined.delta, sketch.product)
+        return replace(sketch._with(joined, columns, sketch.product), unit=max(sketch.unit, unit))
