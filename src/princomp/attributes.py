@@ -20,6 +20,9 @@ __all__ = ["FittedAttributes"]
 class FittedAttributes:
     """Read-only attributes of a fitted model."""
 
+    # A model that is not fitted has none.
+    _fitted: Fitted | Pending
+
     @property
     def _state(self) -> Fitted:
         fitted: Fitted | Pending | None = self.__dict__.get("_fitted")
@@ -32,6 +35,10 @@ class FittedAttributes:
             )
         assert isinstance(fitted, Fitted)
         return fitted
+
+    def _names(self) -> tuple[str, ...] | None:
+        names = self.__dict__.get("feature_names_in_")
+        return None if names is None else tuple(names)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_fitted" in self.__dict__

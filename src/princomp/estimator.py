@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from princomp.adding import RowsOverTime
 from princomp.arrays import FloatArray
-from princomp.attributes import FittedAttributes
 from princomp.checkpoint import Checkpoint
-from princomp.choosing import for_fraction
-from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.fitted import Fitted
-from princomp.fitting import fit_rows, fit_summary, truncated_to
-from princomp.inputs import TableInput, blocks_of, checked_weights
+from princomp.derived import WithoutRows
+from princomp.errors import NotFiniteError, ShapeError
+from princomp.fitting import fit_rows
+from princomp.inputs import blocks_of, checked_weights
 from princomp.model_contents import Saved
 from princomp.model_file import write
-from princomp.online import Pending, Stream
-from princomp.parameters import Request, checked_components, is_a
+from princomp.parameters import Request
 from princomp.progress import Tell
 from princomp.runs import passes_of
 from princomp.sources.any import rows_of
-from princomp.sources.covariance import checked_covariance, checked_mean
-from princomp.sources.frames import from_frame, is_frame
 from princomp.sources.memory import not_finite_in, refuse_not_finite
 from princomp.sources.source import Source
-from princomp.summaries import Columns, Moments, Sketch, Triangle
 from princomp.summaries.blocks import first_not_finite
 
 __all__ = ["PCA"]
 
 
 class PCA(
-    FittedAttributes,
-    TableInput,
+    RowsOverTime,
+    WithoutRows,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     BaseEstimator,
@@ -177,11 +170,6 @@ class PCA(
         self.memory_limit = memory_limit
         self.decay = decay
 
-    _fitted: Fitted | Pending
-
-    # The command line sets it; a class attribute, so that a fit in Python costs nothing.
-    id_column_: str | None = None
-
     # ---- fitting ---------------------------------------------------------------------
 
     def fit(
@@ -264,259 +252,6 @@ class PCA(
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit, then transform the same rows: exactly ``fit(X).transform(X)``."""
         return self.fit(X, y, sample_weight)._scores(X)
-
-    # ---- online ------------------------------------------------------------------------
-
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows. The result is that of one ``fit`` on all rows, however they were cut.
-
-        Nothing is solved here; reading an attribute does that. After ``fit`` or ``load``
-        the rows are added to those of that fit.
-
-        Parameters
-        ----------
-        X : as for ``fit``
-            Any number of rows from one on, dense or sparse.
-        y : ignored
-        sample_weight : array of shape (n,), optional
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        NotAvailableError
-            After a fit that kept no summary rows can be added to.
-        NotFiniteError, ShapeError, ParameterError
-            Nothing was added then.
-        """
-        return self._online(X, sample_weight, Stream.add)
-
-    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take rows out that were added before: a sliding window, data withdrawn.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As they were given to ``fit`` or ``partial_fit``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        NotAvailableError
-            Where the fit cannot give rows back: ``svd_solver="full"``, ``scale="range"``,
-            ``decay``, and routes that kept no scatter.
-        ShapeError
-            When more is removed than was there.
-        """
-        self._state  # noqa: B018  (raises where nothing is fitted)
-        return self._online(X, sample_weight, Stream.remove)
-
-    def merge(self, other: PCA) -> Self:
-        """Add all rows of another fit, as if they had been given to this one.
-
-        Parameters
-        ----------
-        other : PCA
-            Of the same columns; it is not changed.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ShapeError, ColumnError
-            Of other columns, or of another kind of summary.
-        NotAvailableError
-            When one of the two kept no summary rows can be added to.
-        """
-        if not isinstance(other, PCA):
-            raise ParameterError(
-                f"merge takes a fitted PCA, got {type(other).__name__}",
-                place={"parameter": "other"},
-                hint="model.merge(other), or model.partial_fit(rows)",
-            )
-        self._check_same_columns(other)
-        request = Request.of(self)
-        stream = Stream.copy_of(self._stream(request))
-        stream.merge(other._stream(Request.of(other)))
-        self._fitted = Pending(stream, request, self._names())
-        return self
-
-    def _online(self, X: Any, sample_weight: Any, change: Callable[..., None]) -> Self:
-        request = Request.of(self)
-        first = "_fitted" not in self.__dict__
-        before = self.__dict__.copy()
-        try:
-            data, columns, file = self._rows(X, reset=first)
-            weights = checked_weights(sample_weight, data.shape[0])
-            stream = self._stream(request)
-            at = 0
-            try:
-                for rows in blocks_of(data):
-                    stop = at + rows.shape[0]
-                    change(stream, rows, None if weights is None else weights[at:stop])
-                    at = stop
-            except NotFiniteError as error:
-                raise refuse_not_finite(rows, error, columns=columns, file=file) from None
-            self._fitted = Pending(stream, request, self._names())
-        except BaseException:
-            self.__dict__ = before
-            raise
-        return self
-
-    def _stream(self, request: Request) -> Stream:
-        """What rows are added to."""
-        fitted = self.__dict__.get("_fitted")
-        if isinstance(fitted, Pending):
-            return fitted.stream
-        if isinstance(fitted, Fitted):
-            return Stream.after(fitted, request)
-        return Stream(request, self.n_features_in_)
-
-    def _names(self) -> tuple[str, ...] | None:
-        names = self.__dict__.get("feature_names_in_")
-        return None if names is None else tuple(names)
-
-    # ---- from what is already summed --------------------------------------------------
-
-    @classmethod
-    def from_covariance(
-        cls,
-        C: Any,
-        *,
-        mean: Any = None,
-        n_samples: int | None = None,
-        feature_names: Any = None,
-        **parameters: Any,
-    ) -> Self:
-        """A fitted model from a covariance or a correlation matrix.
-
-        Parameters
-        ----------
-        C : array of shape (p, p)
-            Symmetric, positive semi-definite. A correlation matrix is the covariance
-            of columns already scaled; ``scale="unit"`` makes one of a covariance.
-        mean : array of shape (p,) or 0, optional
-            Column means. Without it rows cannot be transformed.
-        n_samples : int, optional
-            Rows behind C; singular values and ``"mle"`` need it.
-        feature_names : sequence of str, optional
-        **parameters
-            Of the constructor.
-
-        Raises
-        ------
-        DataError
-            When C is not a covariance.
-        """
-        model = cls(**parameters)
-        if is_frame(C):
-            table = from_frame(C)
-            C, feature_names = table.data, table.columns if feature_names is None else feature_names
-        covariance = checked_covariance(C)
-        p = len(covariance)
-        known = _checked_count(n_samples)
-        if known is None and model.n_components == "mle":
-            raise ParameterError(
-                "n_components='mle' needs the number of rows behind the covariance",
-                place={"parameter": "n_samples"},
-                hint="PCA.from_covariance(C, n_samples=…, n_components='mle')",
-            )
-        centre = np.zeros(p) if mean is None else checked_mean(mean, p)
-        if not model.center and (mean is None or (known is None and centre.any())):
-            raise ParameterError(
-                "center=False moves a covariance back to the origin, which needs the mean and the "
-                "number of rows",
-                place={"parameter": "mean"},
-                hint="give mean=… and n_samples=…; or mean=0 where C is already about the origin",
-            )
-        # C may be of full rank whatever the number of rows (shrinkage): it says it all.
-        rows = float(p + 1 if known is None else known)
-        moments = Moments.of_covariance(covariance, centre, rows)
-        return model._take(
-            moments,
-            n_samples=known,
-            mean_known=mean is not None,
-            feature_names=feature_names,
-        )
-
-    @classmethod
-    def from_summary(
-        cls, summary: Moments | Triangle | Sketch, *, feature_names: Any = None, **parameters: Any
-    ) -> Self:
-        """A fitted model from a summary, with the parameters of the constructor."""
-        model = cls(**parameters)
-        return model._take(summary, n_samples=summary.count, feature_names=feature_names)
-
-    def _take(self, summary: Any, *, feature_names: Any = None, **known: Any) -> Self:
-        self._fitted = fit_summary(summary, Request.of(self), **known)
-        self.n_features_in_ = summary.p
-        if feature_names is not None:
-            if len(feature_names) != summary.p:
-                raise ShapeError(
-                    f"{len(feature_names)} feature names for {summary.p} columns",
-                    place={"parameter": "feature_names"},
-                    hint="give one name a column",
-                )
-            self.feature_names_in_ = np.asarray(feature_names, dtype=object)
-        return self
-
-    def rescaled(self, scale: Any) -> Self:
-        """The same fit under another scale, without the data.
-
-        Raises
-        ------
-        NotAvailableError
-            Where the fit kept no scatter (``row_gram``, ``arpack``, ``randomized``), or
-            no ranges for ``"range"``.
-        """
-        return self._again(scale=scale)
-
-    def truncated(self, n_components: Any) -> Self:
-        """The same fit with another number of components, or rule for it, without the data.
-
-        Fewer components are always to be had; more need a kept scatter.
-        """
-        fitted = self._state
-        if isinstance(fitted.summary, Columns):
-            k = checked_components(n_components)
-            if isinstance(k, float):
-                k = for_fraction(fitted.rates, k)
-            if isinstance(k, int) and k <= fitted.k:
-                return self._copy_with(truncated_to(fitted, k), n_components=n_components)
-        return self._again(n_components=n_components)
-
-    def _again(self, **changes: Any) -> Self:
-        fitted = self._state
-        model = self._copy_with(fitted, **changes)
-        model._fitted = fit_summary(
-            fitted.summary,
-            Request.of(model),
-            facts=fitted.facts,
-            n_samples=fitted.n_samples,
-            extremes=fitted.extremes,
-            columns=self._names(),
-            dtype=fitted.dtype,
-            mean_known=fitted.mean_known,
-            dropped=fitted.dropped,
-        )
-        return model
-
-    def _copy_with(self, fitted: Fitted, **changes: Any) -> Self:
-        parameters = self.get_params(deep=False)
-        model = type(self)(**{**parameters, **changes})
-        model._fitted = fitted
-        model.n_features_in_ = self.n_features_in_
-        model.id_column_ = self.id_column_
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_
-        return model
 
     # ---- using -------------------------------------------------------------------------
 
@@ -649,15 +384,3 @@ class PCA(
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing == "drop"
         return tags
-
-
-def _checked_count(n_samples: Any) -> int | None:
-    if n_samples is None:
-        return None
-    if not (is_a(n_samples, Integral) and n_samples >= 2):
-        raise ShapeError(
-            f"a covariance needs at least 2 rows, got n_samples={n_samples!r}",
-            place={"parameter": "n_samples"},
-            hint="give the number of rows behind the covariance, or leave it out",
-        )
-    return int(n_samples)

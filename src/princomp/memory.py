@@ -100,14 +100,10 @@ def _given_back(stat: Path, name: str) -> int:
 
 
 def in_words(count: float) -> str:
-    """A number of bytes for people."""
+    """A number of bytes for people, rounded by less than a twentieth."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
-            # Two digits at least: what a message says would fit must fit as it is said.
-            return (
-                f"{count:.1f}".removesuffix(".0") + f" {unit}"
-                if count < 10
-                else f"{count:.0f} {unit}"
-            )
+            short = f"{count:.1f}" if count < 10 else f"{count:.0f}"
+            return f"{short.removesuffix('.0')} {unit}"
         count /= 1000
     return f"{count:,.1f} GB"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray, one_blas_thread
+from princomp.arrays import EPS, FloatArray, one_blas_thread
 from princomp.choosing import check_wanted, most_components, resolve
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.fitted import prepared
@@ -25,6 +25,8 @@ __all__ = ["first_width", "solve_krylov", "solve_nystrom"]
 
 # Power of two beyond which a divisor would leave the range of float32 itself.
 _FLOAT32_POWER = 120
+# Products smaller than this have lost digits to the end of the range.
+_FLOAT32_LEAST, _FLOAT64_LEAST = 1e-31, 1e-292
 
 
 def first_width(wanted: Any, p: int) -> int:
@@ -55,7 +57,7 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
     about = columns if request.center else columns.about_origin()
     wanted = check_wanted(request.n_components, columns, request.solver)
     most, limit = most_components(columns), krylov_room(facts)
-    unit = float(np.finfo(precision).eps)
+    unit = float(np.finfo(np.float32 if single else np.float64).eps)
 
     def apply(vectors: FloatArray) -> FloatArray:
         nonlocal passes
@@ -63,7 +65,7 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
         image: FloatArray = job.fold(ImagesOf(vectors, about, divisor), "krylov").summary.image
         return image
 
-    size, start = _first_size(wanted, p), _start(sketch, ready.product, precision)
+    size, start = _first_size(wanted, p), _start(sketch, ready.product, single)
     while True:
         with one_blas_thread():
             spectrum = solve_blocks(
@@ -87,11 +89,11 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
         start = fresh
 
 
-def _start(sketch: Sketch, product: FloatArray, precision: np.dtype[Any]) -> FloatArray:
+def _start(sketch: Sketch, product: FloatArray, single: bool) -> FloatArray:
     """The first block: the scatter times random directions, or these where that left the range."""
-    largest, kinds = float(np.abs(sketch.product).max(initial=0.0)), np.finfo(precision)
-    # Below this, what vanished may have been most of it.
-    if np.isfinite(largest) and largest > kinds.tiny / kinds.eps:
+    largest = float(np.abs(sketch.product).max(initial=0.0))
+    # Below the second, what vanished may have been most of it.
+    if np.isfinite(largest) and largest > (_FLOAT32_LEAST if single else _FLOAT64_LEAST):
         return product
     return sketch.directions_of(slice(None))
 
