@@ -29,10 +29,14 @@ USAGE = [
     (["fit", ARRESTS, "--solver", "magic"], "'magic' is not one of"),
     (["fit", ARRESTS, "--missing", "guess"], "'guess' is not one of"),
     (["fit", ARRESTS, "--format", "xlsx"], "'xlsx' is not one of"),
-    (["fit", ARRESTS, "more"], "unexpected extra argument"),
-    (["fit"], "Missing argument 'FILE'"),
-    (["transform", "m.pca"], "Missing argument 'FILE'"),
+    (["fit"], "Missing argument 'FILE...'"),
+    (["plan"], "Missing argument 'FILE...'"),
+    (["transform", "m.pca"], "Missing argument 'FILE...'"),
+    (["inverse", "m.pca"], "Missing argument 'FILE...'"),
+    (["merge", "-m", "m.pca"], "Missing argument 'MODEL MODEL...'"),
     (["show"], "Missing argument 'MODEL'"),
+    (["show", "m.pca", "more"], "unexpected extra argument"),
+    (["fit", ARRESTS, "--memory", "much"], "'much' is no size of memory"),
     (["fly"], "No such command 'fly'"),
     (["--bogus"], "No such option '--bogus'"),
     (["fit", ARRESTS, "--columns", ""], "'' holds an empty column name"),
@@ -163,6 +167,14 @@ def test_inputs_that_are_not_there(princomp, tmp_path):
         assert princomp(command, "no.pca", ARRESTS).code == 66
 
 
+def test_a_second_file_that_is_not_there(princomp, tmp_path):
+    for words in (["fit", ARRESTS, "more"], ["plan", ARRESTS, "more"]):
+        done = princomp(*words)
+        assert (done.code, done.out) == (66, "")
+        assert "more: no such file" in done.err
+    assert left_in(tmp_path) == []
+
+
 def test_models_that_are_no_models(princomp, tmp_path):
     package.PCA(1).fit(np.eye(3)).save(tmp_path / "m.pca")
     content = bytearray((tmp_path / "m.pca").read_bytes())
@@ -186,6 +198,25 @@ def test_outputs_that_exist_are_all_named_and_left_untouched(princomp, tmp_path)
     assert left_in(tmp_path) == ["out/loadings.csv", "out/model.pca"]
     assert (tmp_path / "out" / "model.pca").read_bytes() == b"precious"
     assert princomp("fit", ARRESTS, "-o", "out", "--json").error["kind"] == "OutputExistsError"
+
+
+def test_a_checkpoint_is_neither_an_output_nor_an_input(princomp, tmp_path):
+    write_csv(tmp_path / "t.csv", *ARRESTS.read_text().splitlines())
+    before = left_in(tmp_path)
+    cases = [
+        (("--checkpoint", "t_pca/model.pca"), 2, "same file"),
+        (("--checkpoint", "t_pca/scores.csv"), 2, "same file"),
+        (("--checkpoint", "t.csv"), 73, "is an input of this run"),
+        (("--checkpoint", "."), 73, "is a folder"),
+        (("--checkpoint", "t.csv/deeper"), 73, "is a file, not a folder"),
+    ]
+    for words, code, told in cases:
+        for force in ((), ("--force",)):
+            done = princomp("fit", "t.csv", *words, *force)
+            assert (done.code, done.out) == (code, ""), (words, done)
+            assert told in done.err
+            assert left_in(tmp_path) == before
+    assert (tmp_path / "t.csv").read_text() == ARRESTS.read_text()
 
 
 def test_outputs_that_cannot_be_created(princomp, tmp_path):

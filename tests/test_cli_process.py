@@ -88,6 +88,25 @@ def test_a_full_device_is_told(big):
     assert "Traceback" not in err
 
 
+def test_streams_that_were_closed_are_no_fault(tmp_path):
+    line = (
+        # Nothing can be read.
+        "princomp fit - <&-; echo $? >>codes; "
+        # Nobody hears; the model is written all the same.
+        f"princomp fit {shlex.quote(str(ARRESTS))} -o out >&- 2>&-; echo $? >>codes"
+    )
+    done = _in_a_shell(line, tmp_path)
+    assert (tmp_path / "codes").read_text().split() == ["66", "0"]
+    assert done.stdout == ""
+    assert done.stderr.count("standard input: it is closed") == 1
+    assert done.stderr.count("Hint: ") == 1
+    assert "Traceback" not in done.stderr
+    names = ["eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv"]
+    assert left_in(tmp_path / "out") == names
+    for name in names[:2]:
+        assert "rows" not in (tmp_path / "out" / name).read_text()
+
+
 # ---- help -----------------------------------------------------------------------------
 
 
@@ -132,7 +151,8 @@ def test_the_version(capsys):
         (["fit", "--help"], []),
         (["--version"], []),
         (["fit", "-k", "many", "x.csv"], []),
-        (["fit", str(ARRESTS), "--json", "--force"], ["scipy", "sklearn"]),
+        (["fit", "--memory", "much", "x.csv"], []),
+        (["fit", str(ARRESTS), "--json", "--force"], ["numpy", "pyarrow", "scipy", "sklearn"]),
     ],
 )
 def test_help_loads_no_library_that_it_does_not_need(tmp_path, words, loaded):
@@ -142,7 +162,8 @@ def test_help_loads_no_library_that_it_does_not_need(tmp_path, words, loaded):
         f"run({words!r})\n"
         # scikit-learn 1.9 loads pandas itself, where there is one.
         "assert 'sklearn' in sys.modules or 'pandas' not in sys.modules\n"
-        "heavy = {'sklearn', 'scipy', 'polars', 'matplotlib', 'torch'}\n"
+        "heavy = {'numpy', 'pyarrow', 'sklearn', 'scipy', 'polars', 'matplotlib', 'torch'}\n"
+        "heavy |= {'h5py', 'zarr', 'rich.console'}\n"
         "print(sorted(heavy & sys.modules.keys()), file=sys.stderr)"
     )
     done = subprocess.run(

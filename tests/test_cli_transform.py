@@ -46,7 +46,9 @@ def test_scores_on_stdout_are_those_of_the_fit(princomp, model, tmp_path):
     assert done.out == (tmp_path / "fit" / "scores.csv").read_text()
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet", "arrow", "npy"])
+@pytest.mark.parametrize(
+    "ending", ["csv", "tsv", "csv.gz", "csv.zst", "tsv.zst", "parquet", "arrow", "feather", "npy"]
+)
 def test_a_round_trip_through_files(princomp, full, tmp_path, arrests, ending):
     scores, back = f"s.{ending}", f"back.{ending}"
     assert princomp("transform", full, ARRESTS, "-o", scores).code == 0
@@ -117,6 +119,19 @@ def test_a_file_without_the_id_column_goes_without(princomp, model, tmp_path):
 def test_a_missing_id_column_and_a_missing_column_name_both(princomp, model, tmp_path):
     write_csv(tmp_path / "t.csv", "Murder,Assault,UrbanPop", "1,2,3")
     error = princomp("transform", model, "t.csv", "--json").error
+    assert error["place"]["missing"] == ["Rape"]
+
+
+def test_files_of_which_one_lacks_the_ids_or_a_column(princomp, model, tmp_path):
+    rows = ARRESTS.read_text().splitlines()
+    write_csv(tmp_path / "bare.csv", *(row.partition(",")[2] for row in rows))
+    done = princomp("transform", model, ARRESTS, "bare.csv")
+    assert (done.code, done.out.count("\n")) == (0, 101)
+    assert "note: bare.csv has no id column 'State'; the rows go without\n" in done.err
+    assert _rows(done.out)[0] == ["PC1", "PC2"]
+    write_csv(tmp_path / "less.csv", *(row.rpartition(",")[0] for row in rows))
+    error = princomp("transform", model, "bare.csv", "less.csv", "--json").error
+    assert error["place"]["file"] == "less.csv"
     assert error["place"]["missing"] == ["Rape"]
 
 

@@ -32,7 +32,18 @@ NAMES = [
     "plan",
     "svd",
 ]
-OPTIONAL = ["click", "dask", "h5py", "matplotlib", "pandas", "polars", "pyarrow", "rich", "torch", "zarr"]
+OPTIONAL = [
+    "click",
+    "dask",
+    "h5py",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "rich",
+    "torch",
+    "zarr",
+]
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(princomp.__path__, prefix="princomp.")
 )

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from princomp.arrays import one_blas_thread
 from princomp.choosing import most_components
@@ -28,6 +27,7 @@ from princomp.solvers.nystrom import width_for
 from princomp.summaries import Columns, Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 from princomp.summaries.blocks import Weights, first_not_finite, is_sparse, stored_bytes
 from princomp.threads import default_threads
+from princomp.waiting import Waiting
 
 __all__ = ["Pending", "Stream"]
 
@@ -36,6 +36,9 @@ _TOGETHER, _LARGE_BLOCK = 2 * default_threads(), 2**19
 
 # A block is shifted before its mean is known: its sums may be so much larger than its scatter.
 _LARGEST_SCATTER = float(np.finfo(np.float64).max) / 2**20
+
+# The squares of so many rows of this size as one likes still fit.
+_SQUARES = 1e140
 
 _BATCHES = "rows that came in batches, summed as one table"
 
@@ -64,8 +67,7 @@ class Stream:
         # The range needs its own summary; it goes along with the other.
         self._kind = PairOf(kind, Extremes) if request.by_range else kind
         self._blocks = self._kind.empty(p)
-        self._waiting: list[tuple[Any, Weights]] = []
-        self._held = 0
+        self._waiting = Waiting()
         self.decay, self.drop = request.decay, request.drop
         self.dtype: np.dtype[Any] | None = None
         self.seen = self.dropped = self.bytes_read = 0
@@ -116,9 +118,7 @@ class Stream:
     @classmethod
     def copy_of(cls, other: Stream) -> Stream:
         """A stream of the same rows, to be changed on its own."""
-        stream = copy(other)
-        stream._waiting = list(other._waiting)
-        return stream
+        return copy(other)
 
     # ---- rows in and out -------------------------------------------------------------------
 
@@ -132,20 +132,19 @@ class Stream:
             nothing was added then.
         """
         self._check(rows, weights)
-        n, step = rows.shape[0], self._step
-        whole = (self._held + n) // step * step
-        if self._held + n >= self._enough and whole:
+        n, step, held = rows.shape[0], self._step, self._waiting.count
+        whole = (held + n) // step * step
+        waiting, stop = self._waiting, 0
+        if held + n >= self._enough and whole:
             # What waits is filled up to whole blocks; the rest of the rows need no copy.
-            blocks, dropped, at, stop = self._blocks, 0, -self._held % step, whole - self._held
-            if self._held:
-                waiting = [*self._waiting, _part(rows, weights, 0, at)]
-                blocks, dropped = self._folded(blocks, *_together(waiting))
+            blocks, dropped, at, stop = self._blocks, 0, -held % step, whole - held
+            if held:
+                waiting = waiting.plus(*_part(rows, weights, 0, at), held + at)
+                blocks, dropped = self._folded(blocks, *waiting.table())
             blocks, more = self._folded(blocks, *_part(rows, weights, at, stop))
-            self._blocks, self._waiting, self._held = blocks, [], 0
+            self._blocks, waiting = blocks, Waiting()
             self.dropped += dropped + more
-        else:
-            stop = 0
-        self._wait(*_part(rows, weights, stop, n))
+        self._waiting = waiting.plus(*_part(rows, weights, stop, n), self._enough + step)
         self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
         self.seen += n
         self.bytes_read += stored_bytes(rows)
@@ -181,7 +180,7 @@ class Stream:
                 hint="remove only rows that were added before",
             )
         self._blocks = total.remove(folded.summary)
-        self._waiting, self._held = [], 0
+        self._waiting = Waiting()
         self.seen -= rows.shape[0]
         self.dropped = dropped - folded.dropped
 
@@ -208,7 +207,7 @@ class Stream:
         if not isinstance(mine, Pair):
             theirs = first_of(theirs)
         self._blocks = mine.merge(theirs)
-        self._waiting, self._held = [], 0
+        self._waiting = Waiting()
         if self.dtype is None or other.dtype is None:
             self.dtype = self.dtype or other.dtype
         else:
@@ -221,10 +220,9 @@ class Stream:
 
     def so_far(self) -> tuple[Any, int]:
         """Summary of all rows, those that wait included, and how many were left out."""
-        if not self._held:
+        if not self._waiting.count:
             return self._blocks, self.dropped
-        self._waiting = [_together(self._waiting)]
-        blocks, dropped = self._folded(self._blocks, *self._waiting[0])
+        blocks, dropped = self._folded(self._blocks, *self._waiting.table())
         return blocks, self.dropped + dropped
 
     @property
@@ -240,16 +238,6 @@ class Stream:
     def _enough(self) -> int:
         step = self._step
         return step if step * self.p > _LARGE_BLOCK else _TOGETHER * step
-
-    def _wait(self, rows: Any, weights: Weights) -> None:
-        if rows.shape[0]:
-            kept = None if weights is None else weights.copy()
-            waiting = [*self._waiting, (rows.copy(), kept)]
-            # Small batches are joined as they come, so that a copy of the list costs little.
-            while len(waiting) > 1 and waiting[-1][0].shape[0] >= waiting[-2][0].shape[0]:
-                waiting[-2:] = [_together(waiting[-2:])]
-            self._waiting = waiting
-            self._held += rows.shape[0]
 
     def _check(self, rows: Any, weights: Weights) -> None:
         """Refuse what could not be summed later, when other rows have come to it."""
@@ -303,26 +291,13 @@ def _part(rows: Any, weights: Weights, start: int, stop: int) -> tuple[Any, Weig
     return rows[start:stop], None if weights is None else weights[start:stop]
 
 
-def _together(waiting: list[tuple[Any, Weights]]) -> tuple[Any, Weights]:
-    """Batches as one table, sparse only where all are."""
-    if len(waiting) == 1:
-        return waiting[0]
-    parts = [rows for rows, _ in waiting]
-    if all(map(is_sparse, parts)):
-        rows = sp.vstack(parts, format="csr")
-    else:
-        rows = np.concatenate([part.toarray() if is_sparse(part) else part for part in parts])
-    if all(weights is None for _, weights in waiting):
-        return rows, None
-    each = [np.ones(part.shape[0]) if w is None else w for part, w in waiting]
-    return rows, np.concatenate(each)
-
-
 def _squares_fit(rows: Any) -> bool:
     """Whether the rows are finite and small enough to be squared, at the price of one look."""
-    values = rows.data if is_sparse(rows) else rows.ravel(order="K")
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(values @ values))
+    values = rows.data if is_sparse(rows) else rows
+    if not values.size:
+        return True
+    # NaN passes through both and fails the comparison.
+    return bool(float(max(values.max(), -values.min())) < _SQUARES)
 
 
 def _check_components(request: Request, p: int) -> None:

@@ -103,6 +103,8 @@ def choose(facts: Facts) -> Choice:
             place={"parameter": "svd_solver"},
             hint=f"choose one of {', '.join(SOLVERS)}",
         )
+    if facts.held and facts.limit is None and facts.solver == "auto":
+        return _choose_held(facts)
     routes = _routes_held(facts) if facts.held else _routes_streamed(facts)
     if facts.limit is None:
         return routes[0]

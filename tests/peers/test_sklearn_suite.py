@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of PCA, run on ours."""
+"""scikit-learn's own tests of PCA and of IncrementalPCA, run on ours."""
 
 from __future__ import annotations
 
@@ -14,19 +14,29 @@ import pytest
 
 import princomp
 
-MODULE = "sklearn.decomposition.tests.test_pca"
+_TESTS = "sklearn.decomposition.tests."
+# Fewest functions and passed cases that a whole run has.
+MODULES = {_TESTS + "test_pca": (40, 390), _TESTS + "test_incremental_pca": (20, 18)}
 # Where ours differs on purpose, each with its reason. Functions, not cases.
 DELIBERATE = {
     "test_sparse_pca_solver_error": "wants sparse rows refused by most solvers; ours take them",
     "test_pca_score": "wants a whitened model to score lower; it is the same model",
     "test_pca_svd_solver_auto": "reads the private name _fit_svd_solver; plan_ tells it",
+    "test_incremental_pca_sparse": "wants sparse batches refused; ours take them",
+    "test_incremental_pca_validation": "wants more components than a batch has rows refused",
+    "test_incremental_pca_set_params": "wants a changed n_components refused between batches",
+    "test_incremental_pca_partial_fit_float_division": "assigns n_samples_seen_; it is read-only",
 }
 
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
-    """Counters of what became of the cases, by function."""
-    report = tmp_path_factory.mktemp("sklearn") / "report.xml"
+    """Counters of what became of the cases, by module and function."""
+    return {module: _run(module, tmp_path_factory.mktemp("sklearn")) for module in MODULES}
+
+
+def _run(module, folder):
+    report = folder / "report.xml"
     source = str(Path(princomp.__file__).parents[1])
     here = str(Path(__file__).parent)
     environment = {
@@ -39,7 +49,7 @@ def outcomes(tmp_path_factory):
     environment.pop("PYTEST_ADDOPTS", None)
     command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-W", "ignore"]
     command += ["-p", "sklearn_plugin", "-p", "no:cacheprovider", "--tb=line"]
-    command += [f"--rootdir={report.parent}", f"--junitxml={report}", "--pyargs", MODULE]
+    command += [f"--rootdir={report.parent}", f"--junitxml={report}", "--pyargs", module]
     run = subprocess.run(
         command, env=environment, cwd=report.parent, capture_output=True, text=True, timeout=600
     )
@@ -59,15 +69,23 @@ def test_the_list_of_differences_is_short():
 
 
 def test_every_other_test_passes(outcomes):
-    fails = {name for name, kinds in outcomes.items() if kinds["failure"] or kinds["error"]}
+    fails = {
+        name
+        for found in outcomes.values()
+        for name, kinds in found.items()
+        if kinds["failure"] or kinds["error"]
+    }
     assert fails <= set(DELIBERATE), sorted(fails - set(DELIBERATE))
 
 
 @pytest.mark.parametrize("name", list(DELIBERATE))
 def test_each_deliberate_difference_is_still_one(name, outcomes):
-    assert outcomes[name]["failure"], outcomes[name]
+    (kinds,) = (found[name] for found in outcomes.values() if name in found)
+    assert kinds["failure"], kinds
 
 
-def test_the_whole_suite_ran(outcomes):
-    assert len(outcomes) >= 40
-    assert sum(kinds["passed"] for kinds in outcomes.values()) >= 390
+@pytest.mark.parametrize("module", MODULES)
+def test_the_whole_suite_ran(module, outcomes):
+    functions, cases = MODULES[module]
+    assert len(outcomes[module]) >= functions
+    assert sum(kinds["passed"] for kinds in outcomes[module].values()) >= cases

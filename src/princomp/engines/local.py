@@ -87,19 +87,19 @@ def fold(
         With the row counted over the whole table.
     """
     n, p = data.shape
-
+    is_source = isinstance(data, Source)
+    sparse = data.stored is not None if is_source else is_sparse(data)
+    step = kind.block_rows(p, sparse=sparse)
     summed = partial(_summed, drop=drop, precise=precise, complete_only=kind.complete_only)
+    if not is_source and n <= step and n * p < _BLAS_THREADS_PAY:
+        summary, dropped = summed(kind.of, data, weights, 0)
+        return Folded(summary if before is None else before.merge(summary), dropped, n)
 
     def work(piece: Piece) -> _Part:
         block = piece.load()
         part = summed(kind.of, block, _part(weights, piece, block), piece.start)
         return _Part(*part, block.shape[0])
 
-    sparse = data.stored is not None if isinstance(data, Source) else is_sparse(data)
-    step = kind.block_rows(p, sparse=sparse)
-    if n is not None and n <= step and n * p < _BLAS_THREADS_PAY and not isinstance(data, Source):
-        part = work(Piece(0, lambda: data))
-        return Folded(part.summary if before is None else before.merge(part.summary), *part[1:])
     passes = passes or Passes(threads=threads)
     known = passes.begin(step_name, n, _row_bytes(data))
     if known is not None and known.done:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, one_blas_thread
+from princomp.arrays import FloatArray, one_blas_thread
 from princomp.choosing import check_wanted, most_components, resolve
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.fitted import prepared
@@ -83,7 +83,7 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
             return Solved(spectrum, k, columns, scale, choice, passes)
         # The fraction was not reached: go on with what was found and as many new directions.
         size = min(most, 2 * size)
-        _check_room(facts, choice, size)
+        _check_room(facts, choice, spectrum.k, size)
         fresh = np.random.default_rng(size).standard_normal((p, block_width(size, p)))
         fresh[:, : spectrum.k] = spectrum.axes.T
         start = fresh
@@ -98,13 +98,13 @@ def _start(sketch: Sketch, product: FloatArray, single: bool) -> FloatArray:
     return sketch.directions_of(slice(None))
 
 
-def _check_room(facts: Facts, choice: Choice, size: int) -> None:
+def _check_room(facts: Facts, choice: Choice, found: int, size: int) -> None:
     """Refuse a search for more components than the memory limit leaves room for."""
     needed = memory_needed(facts._replace(wanted=size), choice)
     if facts.limit is None or needed <= facts.limit:
         return
     raise MemoryLimitError(
-        f"n_components={facts.wanted!r} is not reached by {size // 2:,} components, and a search "
+        f"n_components={facts.wanted!r} is not reached by {found:,} components, and a search "
         f"for {size:,} takes {in_words(needed)} where {in_words(facts.limit)} may be taken",
         place={"parameter": "memory_limit", "limit": facts.limit, "needed": needed},
         hint=f"allow {in_words(1.05 * needed)} (memory_limit, --memory), or ask for a whole number "

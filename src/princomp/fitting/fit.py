@@ -30,6 +30,7 @@ __all__ = ["fit_rows", "fit_summary", "truncated_to"]
 # Rows of unknown number are held until they take this many bytes: most tables end before,
 # and rows in memory have more routes open.
 _HEAD = 2**26
+_KINDS: dict[str, Any] = {"moments": Moments, "triangle": Triangle, "columns": Columns}
 
 
 def fit_rows(
@@ -57,12 +58,8 @@ def fit_rows(
     """
     if passes is not None and passes.checkpoint is not None:
         request = request._replace(memory=passes.checkpoint.limit)
-    if isinstance(data, Held):
-        data = data.table.data
-    if isinstance(data, Source) and data.rows is None:
-        limit = request.facts(data).limit
-        data = gathered(data, min(_HEAD, (limit or _HEAD) // 8))
-        data = data.table.data if isinstance(data, Held) else data
+    if isinstance(data, Source):
+        data = _held_if_small(data, request)
     facts = request.facts(data)
     choice = choose(facts)
     if choice.summary == "hold":
@@ -73,21 +70,22 @@ def fit_rows(
     if request.drop and choice.summary == "columns" and facts.held:
         # The rows are multiplied directly, so the incomplete ones must go first.
         data, weights, dropped = complete(data, weights)
-    before = data.identities() if isinstance(data, Source) else ()
+    before = () if facts.held else data.identities()
     job = Job(data, weights, request, columns, None, passes, before)
     kind, name = _kind(choice, facts)
-    read = 1
+    # Rows that cannot be read again are multiplied in float64 at once.
+    precise = not facts.repeatable
     if request.by_range:
-        both = job.fold(PairOf(kind, Extremes), name, precise=_precise(facts))
+        both = job.fold(PairOf(kind, Extremes), name, precise=precise)
         job = job._replace(extremes=both.summary.second)
         folded = both._replace(summary=both.summary.first)
     else:
-        folded = job.fold(kind, name, precise=_precise(facts))
+        folded = job.fold(kind, name, precise=precise)
     dropped += folded.dropped
     n = folded.seen if n is None else n
     _check_weights(weights, n)
     check_rows(folded.summary, n, dropped)
-    solved = _solved(job, folded.summary, choice, facts, read)
+    solved = _solved(job, folded.summary, choice)
     return Fitted(
         summary=solved.summary,
         spectrum=solved.spectrum,
@@ -96,7 +94,7 @@ def fit_rows(
         centred=request.center,
         dtype=data.dtype,
         n_samples=n - dropped,
-        facts=facts._replace(rows=n),
+        facts=facts if facts.rows == n else facts._replace(rows=n),
         choice=solved.choice,
         fallbacks=solved.fallbacks,
         passes=solved.passes,
@@ -114,16 +112,19 @@ def _kind(choice: Choice, facts: Facts) -> tuple[Any, str]:
         if not isinstance(facts.wanted, int):
             raise whole_number_needed(facts.wanted)
         return SketchOf(width_for(facts.wanted, facts.columns)), "sketch"
-    kinds: dict[str, Any] = {"moments": Moments, "triangle": Triangle, "columns": Columns}
-    return kinds[choice.summary], choice.summary
+    return _KINDS[choice.summary], choice.summary
 
 
-def _precise(facts: Facts) -> bool:
-    """Rows that cannot be read again are multiplied in float64 at once."""
-    return not facts.repeatable
+def _held_if_small(source: Source, request: Request) -> Any:
+    """The rows themselves where they are in memory, or so few that they may as well be."""
+    if not isinstance(source, Held) and source.rows is None:
+        limit = request.facts(source).limit
+        source = gathered(source, min(_HEAD, (limit or _HEAD) // 8))
+    return source.table.data if isinstance(source, Held) else source
 
 
-def _solved(job: Job, summary: Any, choice: Choice, facts: Facts, passes: int) -> Solved:
+def _solved(job: Job, summary: Any, choice: Choice) -> Solved:
+    passes = 1
     if choice.solver == "krylov":
         return solve_krylov(job, summary, choice, passes)
     if choice.summary == "sketch":
