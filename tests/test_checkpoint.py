@@ -709,7 +709,6 @@ def test_a_file_of_another_time_size_or_name_is_refused_by_its_name(tmp_path, ck
     assert bits(PCA(2).fit(file, checkpoint=ck)) == bits(PCA(2).fit(X))
 
 
-@pytest.mark.xfail(strict=True, reason="a table read whole comes to its run without its file")
 def test_a_small_file_that_changed_is_refused_by_its_name(tmp_path, ck, monkeypatch):
     monkeypatch.setattr("princomp.sources.files._SMALL", 2**25)
     file = csv(tmp_path, table())
@@ -754,7 +753,7 @@ def test_one_changed_number_of_a_table_in_memory_is_noticed(of, at, ck):
     X = table()
     _begun(of(X), ck)
     X[at, 7] = np.nextafter(X[at, 7], 9)
-    with pytest.raises(CheckpointError, match="input was checksum"):
+    with pytest.raises(CheckpointError, match=r"input was an array .* checksum"):
         PCA(2).fit(of(X), checkpoint=ck)
 
 
@@ -973,7 +972,6 @@ def test_a_model_that_could_not_be_saved_keeps_its_checkpoint(tmp_path, ck):
     assert left_beside(ck) == []
 
 
-@pytest.mark.xfail(strict=True, reason="PCA keeps the checkpoint's path as it was typed")
 def test_a_model_saved_in_another_folder_deletes_its_own_checkpoint(tmp_path, monkeypatch):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "run.ckpt").write_bytes(b"of somebody else")

@@ -647,9 +647,6 @@ def test_real_processes_read_real_pipes(tmp_path, kinds):
         assert_true(X, json.loads(out), numbers(tmp_path / kind / "scores.csv", skip=0))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="sources.holding.gathered keeps neither ids nor the name of their column"
-)
 @pytest.mark.parametrize("kind", ["csv", "tsv", "arrow"])
 def test_ids_from_a_pipe_stand_beside_the_scores(princomp, tmp_path, pipe, kind):
     X = measured()
@@ -850,10 +847,6 @@ def test_too_little_memory_is_told_with_how_much_it_takes(princomp, tmp_path, la
     assert princomp("fit", name, "--memory", asked).code == 0
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="sources.several.Several counts 150 MB for a reader, though its tables are in memory",
-)
 def test_two_small_files_take_no_more_memory_than_one(princomp, tmp_path):
     X = measured()
     written(tmp_path, "csv", X[:20], stem="p1")

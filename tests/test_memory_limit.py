@@ -381,12 +381,6 @@ def test_rows_of_unknown_number_are_held_only_where_they_fit_in_a_share_of_the_l
     assert streamed.explained_variance_.tobytes() == held.explained_variance_.tobytes()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="planning._held counts nothing where the number of rows is not known, and whole() "
-    "takes all there are",
-)
 @pytest.mark.parametrize("solver", ["row_gram", "randomized"])
 def test_rows_of_unknown_number_are_not_held_beyond_the_limit(solver, rng):
     X = rng.standard_normal((20_000, 20))

@@ -662,7 +662,6 @@ def test_fits_that_do_not_go_together_are_not_merged(table):
             two.merge(three)
 
 
-@pytest.mark.xfail(strict=True, raises=AttributeError, reason="reads n_features_in_ unasked")
 @pytest.mark.parametrize("turn", [1, -1])
 def test_an_unfitted_model_cannot_be_merged(turn, table):
     one, other = [PCA().fit(table), PCA()][::turn]
@@ -795,20 +794,17 @@ def test_where_rows_cannot_be_given_back(table):
         PCA().forget(table)
 
 
-@pytest.mark.xfail(strict=True, raises=NotAvailableError, reason="forget solves before it removes")
 def test_a_single_row_can_be_forgotten(table):
     model = PCA().partial_fit(table[:1]).forget(table[:1])
     assert_same_bits(model.partial_fit(table), PCA().fit(table))
 
 
-@pytest.mark.xfail(strict=True, raises=NotAvailableError, reason="forget solves before it removes")
 def test_nothing_can_be_forgotten_of_nothing(table):
     model = PCA().partial_fit(table).forget(table)
     with pytest.raises(ShapeError, match="cannot remove"):
         model.forget(table[:1])
 
 
-@pytest.mark.xfail(strict=True, reason="what is left of a column without spread is rounding")
 def test_a_column_that_varies_no_more_can_be_saved(tmp_path):
     """A scatter of exactly nothing, not of minus a few roundings, which no file may hold."""
     for seed in range(20):
@@ -1032,7 +1028,6 @@ def test_the_plan_and_the_certificate_speak_of_batches(table):
 # ---- weights of rows that come from elsewhere ---------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="only the batches' own numbers of rows are looked at")
 @pytest.mark.parametrize("count", [49, 90])
 def test_weights_of_an_iterator_are_one_a_row(count, table):
     model = PCA().partial_fit(table)
@@ -1186,7 +1181,6 @@ def test_a_sketch_of_few_rows(table):
     np.testing.assert_allclose(full.explained_variance_, truth(table)[0], rtol=1e-11)
 
 
-@pytest.mark.xfail(strict=True, reason="components beyond the directions come out as zeros")
 def test_a_sketch_does_not_invent_components(rng):
     """A sketch for two has eighteen directions; a thirtieth component is not in it."""
     X = rng.standard_normal((300, 200))

@@ -48,6 +48,7 @@ def streamed(monkeypatch):
     monkeypatch.setattr(numpy_file, "_NUMBERS_BY_COLUMN", 200)
     monkeypatch.setattr(delimited_stream, "_LEAST_TEXT", 500)
     monkeypatch.setattr(blocks_module, "_BLOCK_NUMBERS", 1)
+    monkeypatch.setattr(blocks_module, "_PANEL_NUMBERS", 1)
     assert blocks_module.block_rows(COLUMNS) == 256
 
 
@@ -355,11 +356,6 @@ def test_too_many_weights_for_rows_of_unknown_number_are_refused(
         PCA(2, svd_solver=solver).fit(nameless(table), sample_weight=np.ones(count))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=ValueError,
-    reason="engines.local.fold slices weights past their end; fit_rows compares lengths after it",
-)
 @pytest.mark.parametrize("held", [True, False])
 @pytest.mark.parametrize("solver", ["auto", "full", "krylov"])
 @pytest.mark.parametrize("count", [1, 256, ROWS - 1])
@@ -380,11 +376,6 @@ def test_a_wrong_number_of_weights_is_refused_before_a_file_is_read(count, table
     assert not source.asked
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=ShapeError,
-    reason="fit_rows compares the weights that are left after dropping with all rows",
-)
 @pytest.mark.parametrize("solver", ["krylov", "lanczos", "row_gram", "randomized"])
 def test_weights_go_with_dropping_on_routes_that_multiply_rows(solver, table):
     table[[3, 600], [0, 5]] = np.nan
@@ -616,11 +607,6 @@ def test_a_file_that_changes_while_it_is_held_is_refused(kind, table, tmp_path, 
     assert caught.value.place["file"] == str(path)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="plan() takes the first batch of an iterator, and nothing gives it back",
-)
 def test_a_plan_leaves_an_iterator_as_it_was_or_refuses_it(table):
     rows = batches_of(table, 50)
     with suppress(ParameterError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+from sklearn.utils.validation import check_is_fitted
+
 from princomp.attributes import FittedAttributes
 from princomp.errors import NotFiniteError, ParameterError
 from princomp.fitted import Fitted
@@ -12,6 +14,7 @@ from princomp.inputs import TableInput, blocks_of, checked_weights
 from princomp.online import Pending, Stream
 from princomp.parameters import Request
 from princomp.sources.memory import refuse_not_finite
+from princomp.summaries.blocks import check_weights, part_of
 
 __all__ = ["RowsOverTime"]
 
@@ -65,7 +68,7 @@ class RowsOverTime(FittedAttributes, TableInput):
         ShapeError
             When more is removed than was there.
         """
-        self._state  # noqa: B018  (raises where nothing is fitted)
+        check_is_fitted(self)
         return self._online(X, sample_weight, Stream.remove)
 
     def merge(self, other: RowsOverTime) -> Self:
@@ -93,6 +96,8 @@ class RowsOverTime(FittedAttributes, TableInput):
                 place={"parameter": "other"},
                 hint="model.merge(other), or model.partial_fit(rows)",
             )
+        check_is_fitted(self)
+        check_is_fitted(other)
         self._check_same_columns(other)
         request = Request.of(self)
         stream = Stream.copy_of(self._stream(request))
@@ -112,8 +117,9 @@ class RowsOverTime(FittedAttributes, TableInput):
             try:
                 for rows in blocks_of(data):
                     stop = at + rows.shape[0]
-                    change(stream, rows, None if weights is None else weights[at:stop])
+                    change(stream, rows, part_of(weights, at, stop))
                     at = stop
+                check_weights(weights, at)
             except NotFiniteError as error:
                 raise refuse_not_finite(rows, error, columns=columns, file=file) from None
             self._fitted = Pending(stream, request, self._names())

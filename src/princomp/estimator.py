@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +14,7 @@ from princomp.adding import RowsOverTime
 from princomp.arrays import FloatArray
 from princomp.checkpoint import Checkpoint
 from princomp.derived import WithoutRows
-from princomp.errors import NotFiniteError, ShapeError
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.fitting import fit_rows
 from princomp.inputs import blocks_of, checked_weights
 from princomp.model_contents import Saved
@@ -233,14 +235,16 @@ class PCA(
             data, columns, file = self._rows(X, reset=True)
             weights = checked_weights(sample_weight, data.shape[0])
             if progress is not None or checkpoint is not None:
-                passes = passes_of(data, weights, request, columns, progress, checkpoint, command)
+                passes = passes_of(
+                    data, weights, request, columns, progress, checkpoint, command, file
+                )
             try:
                 self._fitted = fit_rows(data, weights, request, columns, passes)
             except NotFiniteError as error:
                 raise refuse_not_finite(data, error, columns=columns, file=file) from None
             self.__dict__.pop("_checkpoint", None)
             if checkpoint is not None:
-                self._checkpoint = checkpoint
+                self._checkpoint = os.path.abspath(checkpoint)
         except BaseException:
             self.__dict__ = before  # a fit that fails leaves the earlier one as it was
             raise
@@ -250,7 +254,19 @@ class PCA(
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fit, then transform the same rows: exactly ``fit(X).transform(X)``."""
+        """Fit, then transform the same rows: exactly ``fit(X).transform(X)``.
+
+        Raises
+        ------
+        ParameterError
+            For an iterator, which gives its rows once.
+        """
+        if isinstance(X, Iterator):
+            raise ParameterError(
+                "fit_transform reads the rows twice, and an iterator gives them once",
+                place={"parameter": "X"},
+                hint="give a function that makes a new iterator: fit_transform(lambda: batches())",
+            )
         return self.fit(X, y, sample_weight)._scores(X)
 
     # ---- using -------------------------------------------------------------------------

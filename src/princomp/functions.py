@@ -197,6 +197,12 @@ def plan(X: Any, n_components: int | float | str | None = None, **parameters: An
     eigh
     """
     request = Request.of(PCA(n_components, **parameters))
+    if isinstance(X, Iterator):
+        raise ParameterError(
+            "a plan looks at the first batch of an iterator, and nothing gives it back",
+            place={"parameter": "X"},
+            hint="give a function that makes a new iterator: plan(lambda: batches())",
+        )
     data, _, _ = rows_of(X)
     facts = request.facts(data)
     check_shape(facts)

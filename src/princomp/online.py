@@ -32,7 +32,7 @@ from princomp.waiting import Waiting
 __all__ = ["Pending", "Stream"]
 
 # Rows wait until so many blocks can be summed at once, unless these are large.
-_TOGETHER, _LARGE_BLOCK = 2 * default_threads(), 2**19
+_TOGETHER, _LARGE_BLOCK = default_threads(), 2**20
 
 # A block is shifted before its mean is known: its sums may be so much larger than its scatter.
 _LARGEST_SCATTER = float(np.finfo(np.float64).max) / 2**20
@@ -144,7 +144,7 @@ class Stream:
             blocks, more = self._folded(blocks, *_part(rows, weights, at, stop))
             self._blocks, waiting = blocks, Waiting()
             self.dropped += dropped + more
-        self._waiting = waiting.plus(*_part(rows, weights, stop, n), self._enough + step)
+        self._waiting = waiting.plus(*_part(rows, weights, stop, n), self._enough)
         self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
         self.seen += n
         self.bytes_read += stored_bytes(rows)

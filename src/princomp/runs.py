@@ -33,6 +33,7 @@ def passes_of(
     progress: Tell | None,
     checkpoint: Any,
     command: dict[str, Any] | None = None,
+    file: str | None = None,
 ) -> Passes | None:
     """The companion of a fit, if somebody watches it or it is to be resumable.
 
@@ -45,7 +46,7 @@ def passes_of(
         return None if progress is None else Passes(tell=progress)
     run = {
         "princomp": __version__,
-        "input": _input(data),
+        "input": _input(data, file),
         "columns": None if columns is None else list(map(str, columns)),
         "sample_weight": None if weights is None else _digest(weights),
         **_plain(request),
@@ -86,7 +87,7 @@ def _state_of(random_state: np.random.RandomState) -> Any:
     return [*state[1].tolist(), *state[2:]]
 
 
-def _input(data: Any) -> Any:
+def _input(data: Any, file: str | None) -> Any:
     if isinstance(data, Source):
         files = [
             f"{one.file} of {one.size} bytes, changed at {one.modified_ns} ns"
@@ -94,7 +95,8 @@ def _input(data: Any) -> Any:
         ]
         return [f"{data.p} columns of {data.dtype}", f"rows: {data.rows or 'unknown'}", *files]
     parts = (data.data, data.indices, data.indptr) if is_sparse(data) else (data,)
-    return [f"an array of shape {data.shape}, {data.dtype}", f"checksum {_checksum(parts)}"]
+    what = "an array" if file is None else f"the table of {file},"
+    return [f"{what} of shape {data.shape}, {data.dtype}, checksum {_checksum(parts)}"]
 
 
 def _checksum(arrays: Any) -> str:

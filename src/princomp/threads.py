@@ -7,11 +7,12 @@ they run, so that sums over their results have the same bits on any machine of a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import TypeVar
 
-__all__ = ["default_threads", "in_order"]
+__all__ = ["default_threads", "in_order", "uninterrupted"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -24,13 +25,35 @@ def default_threads() -> int:
     return os.cpu_count() or 1
 
 
+# Threads that wait for their next work, by how many belong together. They keep what memory
+# they have touched, which costs as much to get anew as a block costs to sum.
+_idle: dict[int, list[ThreadPoolExecutor]] = {}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # threads do not survive a fork
+
+
+@contextmanager
+def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Some threads for one caller alone, so that work which uses threads itself can do so."""
+    # Each step on its own is one of Python's atomic ones. A lock could be asked for again by
+    # the thread that has it, when a generator that was left behind is collected meanwhile.
+    try:
+        pool = _idle[threads].pop()
+    except (KeyError, IndexError):
+        pool = ThreadPoolExecutor(threads)
+    try:
+        yield pool
+    finally:
+        _idle.setdefault(threads, []).append(pool)
+
+
 def in_order(
     work: Callable[[T], R],
     pieces: Iterable[T],
     threads: int | None = None,
     *,
     ahead: bool = False,
-) -> Iterator[R]:
+) -> Generator[R, None, None]:
     """Results of the pieces in their order, a few of them computed ahead.
 
     Parameters
@@ -48,7 +71,7 @@ def in_order(
         yield from map(work, pieces)
         return
     waiting: list[Future[R]] = []
-    with ThreadPoolExecutor(threads) as pool:
+    with _workers(threads) as pool:
         try:
             for piece in pieces:
                 waiting.append(pool.submit(work, piece))
@@ -59,3 +82,17 @@ def in_order(
         finally:
             for future in waiting:
                 future.cancel()
+            wait(waiting)
+
+
+def uninterrupted(work: Callable[[], R]) -> tuple[R, BaseException | None]:
+    """The result of some work, and the signal that came meanwhile, if one did.
+
+    Signals reach the main thread only: in another one the work goes on to its end.
+    """
+    with _workers(1) as pool:
+        future = pool.submit(work)
+        try:
+            return future.result(), None
+        except (KeyboardInterrupt, SystemExit) as stop:
+            return future.result(), stop

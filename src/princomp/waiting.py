@@ -15,15 +15,27 @@ __all__ = ["Waiting"]
 _FIRST_ROOM = 64
 # A batch of this share of all is followed by others like it.
 _MANY = 32
+# Memory of the last room that was left, if it is not large.
+_spare: list[Any] = []
+_MOST_SPARE = 2**25
 
 
 class _Room:
     """Memory for rows; whoever has all that is used of it may write what comes next."""
 
     def __init__(self, rows: int, p: int, dtype: Any) -> None:
-        self.rows = np.empty((rows, p), dtype)
+        size = rows * p * np.dtype(dtype).itemsize
+        kept = _spare.pop() if _spare else np.empty(0, np.uint8)
+        self._bytes = kept if kept.nbytes >= size else np.empty(size, np.uint8)
+        self.rows = self._bytes[:size].view(dtype).reshape(rows, p)
         self.weights = np.ones(rows)
         self.used = 0
+
+    def __del__(self) -> None:
+        # Nobody has these rows any more. Memory that was touched is worth keeping: getting
+        # it anew from the system costs more than copying rows into it.
+        if not _spare and self._bytes.nbytes <= _MOST_SPARE:
+            _spare.append(self._bytes)
 
 
 class Waiting:

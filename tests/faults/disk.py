@@ -30,6 +30,7 @@ def bits(model):
 def small_blocks(monkeypatch, *, numbers=1, wide=2**8 * 12):
     """Small blocks (of 256 rows) on threads, small files read by them, a word after each."""
     monkeypatch.setattr("princomp.summaries.blocks._BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr("princomp.summaries.blocks._PANEL_NUMBERS", numbers)
     monkeypatch.setattr("princomp.summaries.sketch._WIDE_NUMBERS", wide)
     monkeypatch.setattr("princomp.engines.local._THREADS_PAY", 1)
     monkeypatch.setattr("princomp.sources.files._SMALL", 0)

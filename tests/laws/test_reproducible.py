@@ -228,6 +228,7 @@ def threads_at_once(monkeypatch):
     monkeypatch.setattr(local, "_THREADS_PAY", 0)
     monkeypatch.setattr(local, "_BLAS_THREADS_PAY", 0)
     monkeypatch.setattr(blocks, "_BLOCK_NUMBERS", 1)
+    monkeypatch.setattr(blocks, "_PANEL_NUMBERS", 1)
     monkeypatch.setattr(sketch, "_WIDE_NUMBERS", 1)
     monkeypatch.setattr(sketch, "_SPARSE_ROWS", 32)
 

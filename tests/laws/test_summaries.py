@@ -194,9 +194,6 @@ def test_sketches_in_other_directions_do_not_merge(rng):
     assert again.merge(sketch.scaled(np.full(5, 8.0))).rows == 60
 
 
-@pytest.mark.xfail(
-    strict=True, reason="full columns of sparse rows are centred by the mean without its low part"
-)
 def test_a_sketch_of_sparse_rows_keeps_a_spread_of_some_units_under_a_large_mean():
     """Its dense twin does: the mean is subtracted in two parts."""
     table = 2.0**30 + np.array([[0.0], [1.0], [1.0]]) * 2.0**-22

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from copy import deepcopy
 from functools import partial
+from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,8 +17,8 @@ from princomp.engines.pieces import Piece, pieces
 from princomp.errors import NotFiniteError
 from princomp.passes import Passes
 from princomp.sources.source import Source
-from princomp.summaries.blocks import Weights, is_sparse, stored_bytes
-from princomp.threads import in_order
+from princomp.summaries.blocks import Weights, is_sparse, part_of, stored_bytes
+from princomp.threads import default_threads, in_order, uninterrupted
 
 __all__ = ["Folded", "complete", "fold"]
 
@@ -24,6 +26,8 @@ T = TypeVar("T")
 
 # Tables smaller than this are summed before a thread would have started.
 _THREADS_PAY = 2**19
+# Numbers of the blocks that are handed to a thread at once.
+_TASK_NUMBERS = 2**21
 # Below this OpenBLAS and MKL stay on one thread by themselves.
 _BLAS_THREADS_PAY = 2**12
 
@@ -95,9 +99,10 @@ def fold(
         summary, dropped = summed(kind.of, data, weights, 0)
         return Folded(summary if before is None else before.merge(summary), dropped, n)
 
-    def work(piece: Piece) -> _Part:
+    def one(piece: Piece) -> _Part:
         block = piece.load()
-        part = summed(kind.of, block, _part(weights, piece, block), piece.start)
+        stop = piece.start + block.shape[0]
+        part = summed(kind.of, block, part_of(weights, piece.start, stop), piece.start)
         return _Part(*part, block.shape[0])
 
     passes = passes or Passes(threads=threads)
@@ -109,27 +114,39 @@ def fold(
     cut = pieces(data, step, state.row)
     with one_blas_thread():
         if not hasattr(kind, "add"):
-            parts = in_order(work, cut, 1 if few else passes.threads, ahead=not few)
-            state = _run(state, parts, _merged, passes)
+            # Small blocks go to a thread by the handful: handing over one costs as much as
+            # a tenth of its sum.
+            workers = 1 if few else passes.threads or default_threads()
+            handful = _TASK_NUMBERS // (step * p)
+            if n is not None:
+                handful = min(handful, n // (step * workers))
+            tasks = _batched(cut, max(1, handful))
+            done = in_order(
+                lambda task: [one(piece) for piece in task], tasks, workers, ahead=not few
+            )
+            with closing(done):
+                state = _run(state, chain.from_iterable(done), _merged, passes)
             return Folded(state.summary, state.dropped, state.row)
         if before is not None and known is None:
             state = state._replace(summary=deepcopy(before))
 
-        def added(state: State, loaded: tuple[Piece, Any]) -> State:
-            passes.changing()
-            piece, block = loaded
-            part = _part(weights, piece, block)
-            summary, missing = summed(partial(kind.add, state.summary), block, part, piece.start)
-            return State(state.row + block.shape[0], summary, state.dropped + missing)
+        def added(state: State, loaded: tuple[int, Any]) -> State:
+            start, block = loaded
+            stop = start + block.shape[0]
+            part = part_of(weights, start, stop)
+            summary, missing = summed(partial(kind.add, state.summary), block, part, start)
+            return State(stop, summary, state.dropped + missing)
 
         # One block is loaded while the one before is added, with threads of its own.
-        loaded = in_order(lambda piece: (piece, piece.load()), cut, 1, ahead=not few)
-        state = _run(state, loaded, added, passes)
+        loaded = in_order(lambda piece: (piece.start, piece.load()), cut, 1, ahead=not few)
+        with closing(loaded):
+            state = _run(state, loaded, added, passes, in_place=True)
     return Folded(state.summary, state.dropped, state.row)
 
 
-def _part(weights: Weights, piece: Piece, block: Any) -> Weights:
-    return None if weights is None else weights[piece.start : piece.start + block.shape[0]]
+def _batched(pieces: Iterator[Piece], size: int) -> Iterator[list[Piece]]:
+    while task := list(islice(pieces, size)):
+        yield task
 
 
 def _merged(state: State, part: _Part) -> State:
@@ -138,13 +155,26 @@ def _merged(state: State, part: _Part) -> State:
 
 
 def _run(
-    state: State, parts: Iterable[T], join: Callable[[State, T], State], passes: Passes
+    state: State,
+    parts: Iterable[T],
+    join: Callable[[State, T], State],
+    passes: Passes,
+    *,
+    in_place: bool = False,
 ) -> State:
     """Join parts to the state, in order, with a word to whoever watches."""
+    stop: BaseException | None = None
     try:
         for part in parts:
-            state = join(state, part)
+            if in_place:
+                # A signal in the middle would leave numbers that are of no row count.
+                passes.changing()
+                state, stop = uninterrupted(partial(join, state, part))
+            else:
+                state = join(state, part)
             passes.advance(state)
+            if stop is not None:
+                raise stop
     except BaseException:
         passes.interrupted()
         raise

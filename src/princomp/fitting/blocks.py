@@ -8,7 +8,7 @@ import numpy as np
 
 from princomp.arrays import FloatArray, one_blas_thread
 from princomp.choosing import check_wanted, most_components, resolve
-from princomp.errors import MemoryLimitError, ParameterError
+from princomp.errors import MemoryLimitError, NotAvailableError, ParameterError
 from princomp.fitted import prepared
 from princomp.fitting.job import Job, Solved, safe_divisor
 from princomp.fitting.rows import FIRST_GUESS
@@ -17,7 +17,7 @@ from princomp.planning import Choice, Facts, krylov_room, memory_needed
 from princomp.scaling import divisors
 from princomp.solvers.krylov import ImagesOf, block_width, room_for, solve_blocks
 from princomp.solvers.null_space import completed
-from princomp.solvers.nystrom import solve_sketch
+from princomp.solvers.nystrom import TEST_DIRECTIONS, solve_sketch
 from princomp.summaries import Sketch
 from princomp.summaries.centred_rows import safe_exponent
 
@@ -120,6 +120,13 @@ def solve_nystrom(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solv
     k = check_wanted(request.n_components, sketch, request.solver)
     if not isinstance(k, int):
         raise whole_number_needed(request.n_components)
+    most = sketch.width - TEST_DIRECTIONS
+    if k > most:
+        raise NotAvailableError(
+            f"{k} components are asked of a sketch in {most} directions",
+            place={"parameter": "n_components"},
+            hint="ask for as many components before the first row is added",
+        )
     spectrum = solve_sketch(ready, k)
     worst = float(spectrum.residuals.max(initial=0.0)) if spectrum.residuals is not None else 0.0
     why = f"estimated residual of the sketch: up to {worst:.0e} of the first variance"

@@ -9,7 +9,7 @@ import numpy as np
 
 from princomp.arrays import one_blas_thread
 from princomp.engines.local import complete
-from princomp.errors import NotAvailableError, ShapeError
+from princomp.errors import NotAvailableError
 from princomp.fitted import Fitted
 from princomp.fitting.blocks import first_width, solve_krylov, solve_nystrom, whole_number_needed
 from princomp.fitting.job import Job, Solved, check_rows
@@ -23,7 +23,7 @@ from princomp.solvers.nystrom import width_for
 from princomp.sources.holding import gathered, whole
 from princomp.sources.source import Held, Source
 from princomp.summaries import Columns, Extremes, Moments, PairOf, Sketch, SketchOf, Triangle
-from princomp.summaries.blocks import Weights, stored_bytes
+from princomp.summaries.blocks import Weights, check_weights, stored_bytes
 
 __all__ = ["fit_rows", "fit_summary", "truncated_to"]
 
@@ -63,10 +63,12 @@ def fit_rows(
     facts = request.facts(data)
     choice = choose(facts)
     if choice.summary == "hold":
-        data = whole(data)
+        data = whole(data, facts.limit)
         facts = request.facts(data)
         choice = choose(facts)
     n, dropped = data.shape[0], 0
+    if n is not None:
+        check_weights(weights, n)
     if request.drop and choice.summary == "columns" and facts.held:
         # The rows are multiplied directly, so the incomplete ones must go first.
         data, weights, dropped = complete(data, weights)
@@ -82,8 +84,9 @@ def fit_rows(
     else:
         folded = job.fold(kind, name, precise=precise)
     dropped += folded.dropped
-    n = folded.seen if n is None else n
-    _check_weights(weights, n)
+    if n is None:
+        n = folded.seen
+        check_weights(weights, n)
     check_rows(folded.summary, n, dropped)
     solved = _solved(job, folded.summary, choice)
     return Fitted(
@@ -140,15 +143,6 @@ def _bytes(data: Any, n: int) -> int:
     if not isinstance(data, Source):
         return stored_bytes(data)
     return data.nbytes if data.nbytes is not None else n * data.p * data.dtype.itemsize
-
-
-def _check_weights(weights: Weights, n: int) -> None:
-    if weights is not None and len(weights) != n:
-        raise ShapeError(
-            f"sample_weight has {len(weights)} weights, and there are {n} rows",
-            place={"parameter": "sample_weight"},
-            hint="give one weight a row",
-        )
 
 
 def fit_summary(

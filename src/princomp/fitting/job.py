@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +9,12 @@ import numpy as np
 from princomp.arrays import FloatArray
 from princomp.choosing import check_wanted
 from princomp.engines.local import Folded, fold
-from princomp.errors import InputChangedError, ShapeError
+from princomp.errors import ShapeError
 from princomp.parameters import Request
 from princomp.passes import Passes
 from princomp.planning import Choice, Facts
 from princomp.scaling import Names
+from princomp.sources.holding import refuse_changed
 from princomp.sources.source import Identity
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Extremes
@@ -52,23 +52,8 @@ class Job(NamedTuple):
             step_name=name,
         )
         if self.identities:
-            _refuse_changed(self.identities, self.data.identities())
+            refuse_changed(self.identities, self.data.identities())
         return folded
-
-
-def _refuse_changed(before: tuple[Identity, ...], now: tuple[Identity, ...]) -> None:
-    for was, found in zip(before, now, strict=True):
-        if was != found:
-            raise InputChangedError(
-                f"{was.file} changed while it was read: {was.size:,} bytes of "
-                f"{_when(was)} became {found.size:,} bytes of {_when(found)}",
-                place={"file": was.file},
-                hint="wait until it is written, then begin again",
-            )
-
-
-def _when(one: Identity) -> str:
-    return datetime.fromtimestamp(one.modified_ns / 1e9).isoformat(" ", "milliseconds")
 
 
 class Solved(NamedTuple):

@@ -1,40 +1,45 @@
-"""Rows of a source taken into memory: all of them, or the first."""
+"""Rows of a source taken into memory: all of them, or the first; and whether they stayed so."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.errors import InputChangedError, ShapeError
+from princomp.errors import InputChangedError, MemoryLimitError, ShapeError
+from princomp.memory import in_words
 from princomp.sources.source import Chunk, Held, Identity, Source, Spot
 from princomp.sources.table import Table
+from princomp.summaries.blocks import stored_bytes
 
-__all__ = ["gathered", "whole"]
+__all__ = ["gathered", "refuse_changed", "whole"]
 
 
-def whole(source: Source) -> Any:
+def whole(source: Source, most: int | None = None) -> Any:
     """All rows as one array or CSR array.
 
     Raises
     ------
     InputChangedError
         When a file behind them changed while it was read.
+    MemoryLimitError
+        When rows of unknown number come to more than ``most`` bytes.
     """
     if isinstance(source, Held):
         return source.table.data
     before = source.identities()
-    data = _filled(source)
-    _refuse_changed(before, source.identities())
+    data = _filled(source, most)
+    refuse_changed(before, source.identities())
     return data
 
 
-def _filled(source: Source) -> Any:
+def _filled(source: Source, most: int | None) -> Any:
     if source.rows is None or source.stored is not None:
-        return _joined([chunk.data for chunk in source.chunks()], source)
+        return _joined(list(_up_to(source, most)), source)
     data = np.empty((source.rows, source.p), dtype=source.dtype)
     filled = 0
     for chunk in source.chunks():
@@ -51,14 +56,42 @@ def _filled(source: Source) -> Any:
     return data[:filled]
 
 
-def _refuse_changed(before: tuple[Identity, ...], now: tuple[Identity, ...]) -> None:
+def _up_to(source: Source, most: int | None) -> Iterator[Any]:
+    size = 0
+    for chunk in source.chunks():
+        size += stored_bytes(chunk.data)
+        # Joining them takes as much again.
+        if most is not None and source.rows is None and 2 * size > most:
+            raise MemoryLimitError(
+                f"the rows in memory take more than the limit of {in_words(most)}: "
+                f"{in_words(size)} were read, and there are more",
+                place={"parameter": "memory_limit", "limit": most},
+                hint="allow more, or choose a solver that reads rows block by block "
+                "(svd_solver='auto', 'covariance_eigh', 'sketch')",
+            )
+        yield chunk.data
+
+
+def refuse_changed(before: tuple[Identity, ...], now: tuple[Identity, ...]) -> None:
+    """Refuse files that are not what they were.
+
+    Raises
+    ------
+    InputChangedError
+        With both sizes and times of the first that changed.
+    """
     for was, found in zip(before, now, strict=True):
         if was != found:
             raise InputChangedError(
-                f"{was.file} changed while it was read: {was.size:,} bytes became {found.size:,}",
+                f"{was.file} changed while it was read: {was.size:,} bytes of {_when(was)} became "
+                f"{found.size:,} bytes of {_when(found)}",
                 place={"file": was.file},
                 hint="wait until it is written, then begin again",
             )
+
+
+def _when(one: Identity) -> str:
+    return datetime.fromtimestamp(one.modified_ns / 1e9).isoformat(" ", "milliseconds")
 
 
 def gathered(source: Source, most: int) -> Source:
@@ -72,16 +105,18 @@ def gathered(source: Source, most: int) -> Source:
     size = 0
     for chunk in chunks:
         head.append(chunk)
-        data = chunk.data
-        size += data.data.nbytes + data.indices.nbytes if sp.issparse(data) else data.nbytes
+        size += stored_bytes(chunk.data)
         if size > most:
             return _Begun(source, head, chunks)
     return Held(
         Table(
             _joined([chunk.data for chunk in head], source),
             source.columns,
-            notes=source.notes,
-            file=source.file,
+            None if source.id_column is None else np.concatenate([chunk.ids for chunk in head]),
+            source.id_column,
+            source.notes,
+            source.file,
+            source.unused,
         )
     )
 

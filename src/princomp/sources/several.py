@@ -49,6 +49,7 @@ class Several(Source):
             nbytes=_sum(source.nbytes for source in sources),
         )
         self.repeatable = all(source.repeatable for source in sources)
+        self.reader = max(source.reader for source in sources)
         # Rows of each source; the unknown ones are learned while it is read. Only whole
         # integers are stored here, so that a thread that makes a message may look at any time.
         self._counts = [source.rows for source in sources]

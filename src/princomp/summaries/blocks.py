@@ -25,21 +25,28 @@ __all__ = [
     "block_rows",
     "check_finite",
     "check_mergeable",
+    "check_weights",
     "first_not_finite",
     "is_sparse",
     "lawful_block",
     "merged_mean",
+    "panel_rows",
+    "part_of",
     "shift_of",
     "stored_bytes",
 ]
 
 Weights = NDArray[np.float64] | None
 
-# About 2 MB of doubles a block: it stays in a core's cache between being shifted,
+# About 2 MB of doubles a panel: it stays in a core's cache between being shifted,
 # summed and multiplied. Wide rows need up to 2p of them, so that what is done once
-# a block for p × p numbers stays small beside its product; at 2,048 rows it is 5%.
-_BLOCK_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
-_SAMPLE = 64
+# a panel for p × p numbers stays small beside its product; at 2,048 rows it is 5%.
+_PANEL_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
+# A block is some panels: what is done once a block, in Python above all, took two fifths of
+# 15,000,000 × 100 float32 with one panel, and a fifth with two. More would help files, and
+# online fits less, whose rows wait until there are blocks for all threads.
+_BLOCK_NUMBERS = 2**19
+_SAMPLE = 256
 
 
 def block_rows(columns: int, *, sparse: bool = False) -> int:
@@ -48,8 +55,19 @@ def block_rows(columns: int, *, sparse: bool = False) -> int:
     Blocks begin at multiples of this number, counted over the whole table, so that
     neither the reader's chunks nor the number of threads change a bit of the result.
     """
-    wanted = max(_BLOCK_NUMBERS // max(columns, 1), min(2 * columns, _ENOUGH_ROWS), 256)
-    return 1 << (wanted.bit_length() - 1)
+    return max(panel_rows(columns), _power_of_two(_BLOCK_NUMBERS // max(columns, 1)))
+
+
+def panel_rows(columns: int) -> int:
+    """Rows of a block that are multiplied at a time."""
+    return _power_of_two(
+        max(_PANEL_NUMBERS // max(columns, 1), min(2 * columns, _ENOUGH_ROWS), 256)
+    )
+
+
+def _power_of_two(most: int) -> int:
+    """The largest one that is not above ``most``; 1 at least."""
+    return 1 << (max(most, 1).bit_length() - 1)
 
 
 def is_sparse(block: Any) -> bool:
@@ -89,6 +107,38 @@ def lawful_block(block: Any, weights: Weights) -> tuple[Any, Weights]:
         )
     kept = weights > 0
     return block[kept], weights[kept]
+
+
+def part_of(weights: Weights, start: int, stop: int) -> Weights:
+    """The weights of some rows.
+
+    Raises
+    ------
+    ShapeError
+        When there are fewer weights than rows.
+    """
+    if weights is not None and stop > len(weights):
+        raise ShapeError(
+            f"sample_weight has {len(weights)} weights, and there are more rows",
+            place={"parameter": "sample_weight"},
+            hint="give one weight a row",
+        )
+    return None if weights is None else weights[start:stop]
+
+
+def check_weights(weights: Weights, rows: int) -> None:
+    """Refuse weights that are not one a row.
+
+    Raises
+    ------
+    ShapeError
+    """
+    if weights is not None and len(weights) != rows:
+        raise ShapeError(
+            f"sample_weight has {len(weights)} weights, and there are {rows} rows",
+            place={"parameter": "sample_weight"},
+            hint="give one weight a row",
+        )
 
 
 def shift_of(block: FloatArray, weights: Weights = None) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.arrays import EPS, FloatArray
 from princomp.errors import ShapeError
@@ -88,12 +89,13 @@ def left_count(whole: Any, part: Any) -> int:
     return int(whole.count - part.count if plain else whole.count)
 
 
-def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> None:
-    """Refuse rows that spread further than all rows do.
+def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> NDArray[np.bool_]:
+    """Columns (p,) of which nothing but rounding is left.
 
     Raises
     ------
     ShapeError
+        When the rows to remove spread further than all rows do.
     """
     slack = 64 * whole.p * max(whole.unit, part.unit) * whole.column_scatter
     if (left < -slack).any():
@@ -103,3 +105,5 @@ def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> None:
             place={"column": column},
             hint="remove only rows that were added before",
         )
+    spent: NDArray[np.bool_] = left <= slack
+    return spent

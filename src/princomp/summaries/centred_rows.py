@@ -87,7 +87,7 @@ class CentredRows:
         full, light = split_full_columns(data, mean, variances)
         dense = None
         if full.size:
-            dense = data[:, full].toarray() - mean[full]
+            dense = (data[:, full].toarray() - mean[full]) - mean_low[full]
             if divisor is not None:
                 dense /= divisor[full]
             mean = mean.copy()

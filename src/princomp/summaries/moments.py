@@ -26,6 +26,7 @@ from princomp.summaries.blocks import (
     is_sparse,
     lawful_block,
     merged_mean,
+    panel_rows,
     shift_of,
 )
 from princomp.summaries.centred import Centred, check_left_scatter, left_count, left_rows
@@ -105,11 +106,7 @@ class Moments(Centred):
             if block.nnz < _DENSE_ENOUGH * block.shape[0] * block.shape[1]:
                 return _of_sparse(block, weights)
             block = block.toarray()
-        if precise and block.dtype != np.float64:
-            double = scratch("double", block.shape, np.float64)
-            np.copyto(double, block)
-            block = double
-        return _of_dense(np.ascontiguousarray(block), weights)
+        return _of_dense(np.ascontiguousarray(block), weights, precise)
 
     @classmethod
     def of_covariance(cls, covariance: FloatArray, mean: FloatArray, rows: float) -> Moments:
@@ -151,7 +148,10 @@ class Moments(Centred):
         scatter = self.scatter - other.scatter
         # With δ = offset · rows(all)/rows(left), c·δδᵀ is this multiple of offset offsetᵀ.
         add_outer(scatter, -other.rows * (self.rows / rows), offset)
-        check_left_scatter(self, other, scatter.diagonal())
+        spent = check_left_scatter(self, other, scatter.diagonal())
+        # A scatter of exactly nothing, where what is left is what rounding left.
+        scatter[spent] = 0.0
+        scatter[:, spent] = 0.0
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
         count, unit = left_count(self, other), max(self.unit, other.unit)
         return Moments(rows, count, mean, low, scatter, unit, self.centred)
@@ -174,27 +174,41 @@ class Moments(Centred):
         return replace(self, mean=zero, mean_low=zero, scatter=scatter, centred=False)
 
 
-def _of_dense(block: FloatArray, weights: Weights) -> Moments:
-    sums: FloatArray
+def _of_dense(block: FloatArray, weights: Weights, precise: bool = False) -> Moments:
+    """Panels of the block, shifted alike: multiplied in their precision, summed in float64."""
+    m, p = block.shape
+    dtype = np.dtype(np.float64) if precise else block.dtype
     with np.errstate(all="ignore"):  # what overflows here is looked at below
         shift = shift_of(block, weights)
-        shifted = np.subtract(block, shift, out=scratch("shifted", block.shape, block.dtype))
-        if weights is None:
-            rows = float(len(block))
-            sums = column_sums(shifted)
-            scatter = shifted.T @ shifted
-        else:
-            rows = float(weights.sum())
-            sums = weights @ shifted
-            scatter = _weighted_product(shifted, weights)
-        unit = EPS if block.dtype == np.float64 else float(np.finfo(block.dtype).eps)
-        if unit > EPS:
-            if _left_range(scatter, shifted):
-                check_finite(sums, block)
-                return _of_dense(block.astype(np.float64), weights)
+        step = panel_rows(p)
+        sums, scatter = _panel(block[:step], _some(weights, 0, step), shift, dtype)
+        if dtype != np.float64:
             scatter = scatter.astype(np.float64)
-        shift = shift.astype(np.float64, copy=False)
-        return _assembled(rows, block, shift, sums, scatter, unit)
+        for start in range(step, m, step):
+            stop = start + step
+            more, product = _panel(block[start:stop], _some(weights, start, stop), shift, dtype)
+            sums = sums + more
+            scatter += product
+        if dtype != np.float64 and _left_range(scatter, block, shift, -(-m // step)):
+            check_finite(sums, block)
+            return _of_dense(block, weights, True)
+        rows = float(m) if weights is None else float(weights.sum())
+        unit = EPS if dtype == np.float64 else float(np.finfo(np.float32).eps)
+        return _assembled(rows, block, shift.astype(np.float64, copy=False), sums, scatter, unit)
+
+
+def _some(weights: Weights, start: int, stop: int) -> Weights:
+    return None if weights is None else weights[start:stop]
+
+
+def _panel(
+    rows: FloatArray, weights: Weights, shift: FloatArray, dtype: np.dtype[Any]
+) -> tuple[FloatArray, FloatArray]:
+    """Sums and products of shifted rows."""
+    shifted = np.subtract(rows, shift, out=scratch("shifted", rows.shape, dtype), dtype=dtype)
+    if weights is None:
+        return column_sums(shifted), shifted.T @ shifted
+    return weights @ shifted, _weighted_product(shifted, weights)
 
 
 def _assembled(
@@ -222,13 +236,13 @@ def _weighted_product(shifted: FloatArray, weights: FloatArray) -> FloatArray:
     return rooted.T @ rooted
 
 
-def _left_range(scatter: FloatArray, shifted: FloatArray) -> bool:
+def _left_range(scatter: FloatArray, block: FloatArray, shift: FloatArray, panels: int) -> bool:
     """Whether products of float32 numbers overflowed, or vanished though the numbers did not."""
     diagonal = scatter.diagonal()
     if not np.isfinite(diagonal).all():
         return True
-    tiny = diagonal < _FLOAT32_TINY
-    return bool(tiny.any() and shifted[:, tiny].any())
+    tiny = diagonal < _FLOAT32_TINY * panels
+    return bool(tiny.any() and (block[:, tiny] != shift[tiny]).any())
 
 
 @np.errstate(over="ignore", invalid="ignore")  # told by _assembled

@@ -29,7 +29,7 @@ from princomp.summaries.centred import (
     left_count,
     left_rows,
 )
-from princomp.summaries.centred_rows import CentredRows
+from princomp.summaries.centred_rows import CentredRows, safe_exponent
 from princomp.summaries.columns import Columns
 
 __all__ = ["Sketch", "SketchOf", "directions", "wide_block_rows"]
@@ -171,7 +171,7 @@ class Sketch(Centred):
         product = self.product - other.product
         self._add_outer(-between, offset, product)
         scatter = self.column_scatter - other.column_scatter - between * offset**2
-        check_left_scatter(self, other, scatter)
+        scatter[check_left_scatter(self, other, scatter)] = 0.0
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
         return replace(
             self,
@@ -179,7 +179,7 @@ class Sketch(Centred):
             count=left_count(self, other),
             mean=mean,
             mean_low=low,
-            column_scatter=np.maximum(scatter, 0.0),
+            column_scatter=scatter,
             product=product,
             unit=max(self.unit, other.unit),
         )
@@ -272,6 +272,8 @@ class SketchOf:
         if precise:
             block = block.astype(np.float64, copy=False)
         columns = Columns.of(block, weights)
+        if block.dtype != np.float64 and safe_exponent(columns.column_scatter, block.dtype):
+            block = block.astype(np.float64)  # its products would leave the range of float32
         spread = columns.column_scatter / columns.rows
         centred = CentredRows.of(block, columns.mean, columns.mean_low, spread, None, weights)
         images = centred.matmul(directions(sketch.p, self.width, self.seed))
