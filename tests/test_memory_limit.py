@@ -373,7 +373,7 @@ def test_wide_rows_that_come_once_are_sketched_and_the_plan_says_so(monkeypatch,
 
 
 def test_rows_of_unknown_number_are_held_only_where_they_fit_in_a_share_of_the_limit(rng):
-    X = rng.standard_normal((20_000, 20))
+    X = rng.standard_normal((40_000, 20))
     limit = 8 * X.nbytes
     held = PCA(3, memory_limit=limit).fit(Streamed(X, known=False, step=5000))
     streamed = PCA(3, memory_limit=limit - 8).fit(Streamed(X, known=False, step=5000))

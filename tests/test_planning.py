@@ -132,4 +132,5 @@ def test_the_memory_of_a_plan_is_of_the_right_size(rng, shape, parameters):
     plan = PCA(**parameters).fit(X).plan_
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert 0.5 * peak < plan.memory < 8 * peak
+    # Threads keep memory that they have touched, and that of the first fit is not traced.
+    assert 0.5 * peak < plan.memory < 12 * peak

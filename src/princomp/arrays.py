@@ -176,7 +176,8 @@ def qr_r(matrix: FloatArray) -> FloatArray:
     r = r[: matrix.shape[1]]
     signs = np.where(np.diagonal(r) < 0, -1.0, 1.0)
     r[: len(signs)] *= signs[:, None]
-    return np.ascontiguousarray(r)
+    # A copy: a view of its first rows would keep all of the matrix alive.
+    return np.array(r, order="C")
 
 
 def add_outer(matrix: FloatArray, factor: float, vector: FloatArray) -> None:

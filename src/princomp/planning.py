@@ -15,6 +15,7 @@ from princomp.memory import in_words
 from princomp.solvers.krylov import block_width, room_for
 from princomp.solvers.nystrom import width_for
 from princomp.summaries import block_rows
+from princomp.summaries.blocks import handful, panel_rows
 from princomp.summaries.sketch import wide_block_rows
 from princomp.threads import default_threads
 
@@ -319,13 +320,17 @@ def memory_needed(facts: Facts, choice: Choice) -> int:
         return _held(facts, size)
     reader = facts.reader
     if choice.summary in ("moments", "triangle"):
-        # Each thread holds copies of a block; finished blocks wait for their turn.
-        step = block_rows(p)
+        # Each thread holds a block that it read and copies of a panel; blocks that were read
+        # wait for a thread, and sums for their turn.
+        step, panel = block_rows(p), panel_rows(p)
+        if choice.summary == "triangle":
+            step = panel
         rows = min(n, step) if n else step
         threads = default_threads() if not n or n > step else 1
         queued = 0 if facts.held else threads + 3
-        blocks = (3 * threads * 8 + queued * size) * rows * p
-        waiting = threads + 2 if not n or n > step else 1
+        copies = 2 if choice.summary == "moments" else 3
+        blocks = (copies * threads * 8 * min(rows, panel) + queued * size * rows) * p
+        waiting = (threads + 2) * handful(step, p) if not n or n > step else 1
         state = p * p if choice.summary == "moments" else min(2 * p, n or 2 * p) * p
         return reader + blocks + (waiting + 4) * state * 8
     if choice.solver == "nystrom":

@@ -17,7 +17,7 @@ from princomp.engines.pieces import Piece, pieces
 from princomp.errors import NotFiniteError
 from princomp.passes import Passes
 from princomp.sources.source import Source
-from princomp.summaries.blocks import Weights, is_sparse, part_of, stored_bytes
+from princomp.summaries.blocks import Weights, handful, is_sparse, part_of, stored_bytes
 from princomp.threads import default_threads, in_order, uninterrupted
 
 __all__ = ["Folded", "complete", "fold"]
@@ -26,8 +26,6 @@ T = TypeVar("T")
 
 # Tables smaller than this are summed before a thread would have started.
 _THREADS_PAY = 2**19
-# Numbers of the blocks that are handed to a thread at once.
-_TASK_NUMBERS = 2**21
 # Below this OpenBLAS and MKL stay on one thread by themselves.
 _BLAS_THREADS_PAY = 2**12
 
@@ -114,13 +112,10 @@ def fold(
     cut = pieces(data, step, state.row)
     with one_blas_thread():
         if not hasattr(kind, "add"):
-            # Small blocks go to a thread by the handful: handing over one costs as much as
-            # a tenth of its sum.
             workers = 1 if few else passes.threads or default_threads()
-            handful = _TASK_NUMBERS // (step * p)
-            if n is not None:
-                handful = min(handful, n // (step * workers))
-            tasks = _batched(cut, max(1, handful))
+            # What a stream has read must wait in memory: there, blocks go one by one.
+            many = 1 if n is None or not getattr(data, "positioned", True) else handful(step, p)
+            tasks = _batched(cut, max(1, min(many, (n or 0) // (step * workers))))
             done = in_order(
                 lambda task: [one(piece) for piece in task], tasks, workers, ahead=not few
             )

@@ -27,6 +27,7 @@ __all__ = [
     "check_mergeable",
     "check_weights",
     "first_not_finite",
+    "handful",
     "is_sparse",
     "lawful_block",
     "merged_mean",
@@ -47,6 +48,8 @@ _PANEL_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
 # online fits less, whose rows wait until there are blocks for all threads.
 _BLOCK_NUMBERS = 2**19
 _SAMPLE = 256
+# Handing a block to a thread costs as much as a tenth of its sum.
+_TASK_NUMBERS = 2**21
 
 
 def block_rows(columns: int, *, sparse: bool = False) -> int:
@@ -58,11 +61,16 @@ def block_rows(columns: int, *, sparse: bool = False) -> int:
     return max(panel_rows(columns), _power_of_two(_BLOCK_NUMBERS // max(columns, 1)))
 
 
-def panel_rows(columns: int) -> int:
+def panel_rows(columns: int, *, sparse: bool = False) -> int:
     """Rows of a block that are multiplied at a time."""
     return _power_of_two(
         max(_PANEL_NUMBERS // max(columns, 1), min(2 * columns, _ENOUGH_ROWS), 256)
     )
+
+
+def handful(rows: int, columns: int) -> int:
+    """Blocks that are handed to a thread at once, where they are small."""
+    return max(1, _TASK_NUMBERS // (rows * max(columns, 1)))
 
 
 def _power_of_two(most: int) -> int:

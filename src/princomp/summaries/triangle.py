@@ -13,6 +13,7 @@ from princomp.summaries.blocks import (
     check_finite,
     is_sparse,
     lawful_block,
+    panel_rows,
     shift_of,
 )
 from princomp.summaries.centred import Centred
@@ -41,6 +42,8 @@ class Triangle(Centred):
     centred: bool = True
 
     unit = EPS
+    # A factorisation needs several copies of a block, and gains nothing from a larger one.
+    block_rows = staticmethod(panel_rows)
 
     @classmethod
     def empty(cls, p: int) -> Triangle:
