@@ -24,6 +24,7 @@ from helpers import EPS, EPS32, assert_orthonormal, sine, truth
 from princomp import PCA
 from princomp.errors import (
     ColumnError,
+    MemoryLimitError,
     NotAvailableError,
     NotFiniteError,
     NotNumericError,
@@ -1190,3 +1191,17 @@ def test_a_sketch_does_not_invent_components(rng):
     model.set_params(n_components=30).partial_fit(X)
     with pytest.raises(NotAvailableError, match="component"):
         _ = model.explained_variance_
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+def test_a_scatter_that_does_not_fit_gives_way_to_a_sketch_or_is_refused(rng):
+    X = rng.standard_normal((30, 1200))
+    limit = "20MB"  # a scatter of 1,200 columns is 12 MB, and several are held at once
+    model = PCA(3, memory_limit=limit).partial_fit(X)
+    assert model.plan_.summary == "sketch"
+    for parameters in ({"n_components": 0.9}, {"n_components": 3, "svd_solver": "covariance_eigh"}):
+        with pytest.raises(MemoryLimitError, match=r"1,200 columns takes about .* MB"):
+            PCA(memory_limit=limit, **parameters).partial_fit(X)
+    assert PCA(3, memory_limit="1GB").partial_fit(X).plan_.summary == "moments"

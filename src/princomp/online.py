@@ -16,10 +16,17 @@ import numpy as np
 from princomp.arrays import one_blas_thread
 from princomp.choosing import most_components
 from princomp.engines.local import complete, fold
-from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
+from princomp.errors import (
+    MemoryLimitError,
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
 from princomp.fitted import Fitted
 from princomp.fitting import fit_summary
 from princomp.fitting.blocks import whole_number_needed
+from princomp.memory import in_words, memory_limit
 from princomp.parameters import Request
 from princomp.planning import SCATTER_COLUMNS, Facts
 from princomp.scaling import Names
@@ -39,6 +46,10 @@ _LARGEST_SCATTER = float(np.finfo(np.float64).max) / 2**20
 
 # The squares of so many rows of this size as one likes still fit.
 _SQUARES = 1e140
+
+# Scatters that adding a block and solving hold at once, and the columns from which it is
+# worth asking how much memory is free.
+_SCATTERS, _FEW_COLUMNS = 8, 1000
 
 _BATCHES = "rows that came in batches, summed as one table"
 
@@ -319,6 +330,16 @@ def _kind(request: Request, p: int) -> Any:
     if solver == "full":
         return Triangle
     if solver == "covariance_eigh" or (solver == "auto" and p <= SCATTER_COLUMNS):
+        needed = _SCATTERS * 8 * p * p
+        if p > _FEW_COLUMNS and needed > memory_limit(request.memory):
+            if solver == "auto" and isinstance(request.n_components, int):
+                return SketchOf(width_for(request.n_components, p))
+            raise MemoryLimitError(
+                f"a scatter of {p:,} columns takes about {in_words(needed)} to add to, and the fit "
+                f"may take {in_words(memory_limit(request.memory))}",
+                place={"parameter": "memory_limit"},
+                hint="allow more, or use svd_solver='sketch' with a whole number of components",
+            )
         return Moments
     if solver not in ("auto", "sketch"):
         raise ParameterError(
