@@ -182,7 +182,7 @@ def test_an_uncentred_model_needs_the_number_of_rows_too(rng):
 @pytest.mark.parametrize("fraction_of_noise", [1.0, 1e-9])
 def test_few_components_of_a_scatter_in_memory(monkeypatch, dtype, fraction_of_noise, rng):
     """The route of 2,000 columns and more, which knows only the variances asked for."""
-    monkeypatch.setattr("princomp.planning.LANCZOS_COLUMNS", 50)
+    monkeypatch.setattr("princomp.planning.routes.LANCZOS_COLUMNS", 50)
     X = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 400)) * 10
     X += fraction_of_noise * rng.standard_normal((500, 400))
     X = np.vstack([X, X[::-1]]).astype(dtype)

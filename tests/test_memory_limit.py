@@ -22,14 +22,14 @@ from princomp.errors import MemoryLimitError, ParameterError
 from princomp.fitting import fit as way
 from princomp.memory import byte_count, free_memory, in_words, memory_limit
 from princomp.parameters import Request
-from princomp.planning import Facts, choose, memory_needed
+from princomp.planning import Facts, choose, memory_of
 from princomp.sources.source import Chunk, Source
 
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
     """Each thread takes memory of its own: what is needed must not hang on the machine."""
-    monkeypatch.setattr(planning, "default_threads", lambda: 2)
+    monkeypatch.setattr(planning.costs, "default_threads", lambda: 2)
 
 
 # ---- how it is said -----------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def test_what_no_route_can_do_is_refused_and_what_it_says_is_enough(n, p, wanted
     assert ("whole number" in told.hint) == (not isinstance(wanted, int))
     enough = byte_count(re.search(r"allow ([\d.,]+ [kMGT]?B)", told.hint)[1].replace(",", ""))
     choice = choose(facts._replace(limit=enough))
-    assert memory_needed(facts._replace(limit=enough), choice) <= enough
+    assert memory_of(facts._replace(limit=enough), choice) <= enough
 
 
 @pytest.mark.parametrize("p", [1, 3, 10, 30, 100, 300])

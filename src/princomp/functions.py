@@ -18,7 +18,7 @@ from princomp.estimator import PCA
 from princomp.fitting import check_shape
 from princomp.model_file import read
 from princomp.parameters import Request, is_a
-from princomp.planning import SMALL, Plan, choose, memory_needed
+from princomp.planning import SMALL, Plan, choose, memory_of
 from princomp.solvers.lanczos import solve_rows
 from princomp.sources.any import is_file, rows_of
 from princomp.sources.holding import whole
@@ -211,7 +211,7 @@ def plan(X: Any, n_components: int | float | str | None = None, **parameters: An
         # What follows is decided anew, with the rows in memory.
         then = Plan.of(facts._replace(held=True), choose(facts._replace(held=True, limit=None)))
         return replace(
-            then, memory=memory_needed(facts, choice), reasons=(choice.reason, *then.reasons)
+            then, memory=memory_of(facts, choice), reasons=(choice.reason, *then.reasons)
         )
     return Plan.of(facts, choice)
 

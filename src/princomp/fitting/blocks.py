@@ -13,7 +13,7 @@ from princomp.fitted import prepared
 from princomp.fitting.job import Job, Solved, safe_divisor
 from princomp.fitting.rows import FIRST_GUESS
 from princomp.memory import in_words
-from princomp.planning import Choice, Facts, krylov_room, memory_needed
+from princomp.planning import Choice, Facts, krylov_room, memory_of
 from princomp.scaling import divisors
 from princomp.solvers.krylov import ImagesOf, block_width, room_for, solve_blocks
 from princomp.solvers.null_space import completed
@@ -100,7 +100,7 @@ def _start(sketch: Sketch, product: FloatArray, single: bool) -> FloatArray:
 
 def _check_room(facts: Facts, choice: Choice, found: int, size: int) -> None:
     """Refuse a search for more components than the memory limit leaves room for."""
-    needed = memory_needed(facts._replace(wanted=size), choice)
+    needed = memory_of(facts._replace(wanted=size), choice)
     if facts.limit is None or needed <= facts.limit:
         return
     raise MemoryLimitError(

@@ -1,0 +1,25 @@
+"""The plan: which summary, which solver, why, at what cost; known before any work.
+
+facts   what is known of the rows, and the constants
+costs   the memory that a route takes
+routes  which routes there are, and the choice
+plan    what people read
+"""
+
+from princomp.planning.costs import krylov_room
+from princomp.planning.facts import SCATTER_COLUMNS, SMALL, SOLVERS, Choice, Facts, is_truncated
+from princomp.planning.plan import Plan
+from princomp.planning.routes import choose, memory_of
+
+__all__ = [
+    "SCATTER_COLUMNS",
+    "SMALL",
+    "SOLVERS",
+    "Choice",
+    "Facts",
+    "Plan",
+    "choose",
+    "is_truncated",
+    "krylov_room",
+    "memory_of",
+]

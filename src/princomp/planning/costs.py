@@ -1,0 +1,71 @@
+"""Memory that a route takes beyond what is in memory already: estimates of the peak."""
+
+from __future__ import annotations
+
+from princomp.planning.facts import Choice, Facts
+from princomp.solvers.krylov import block_width, room_for
+from princomp.solvers.nystrom import width_for
+from princomp.summaries import block_rows
+from princomp.summaries.blocks import handful, panel_rows
+from princomp.summaries.sketch import wide_block_rows
+from princomp.threads import default_threads
+
+__all__ = ["krylov_room", "memory_needed"]
+
+
+def memory_needed(facts: Facts, choice: Choice) -> int:
+    """Bytes beyond what is in memory already: an estimate of the peak."""
+    n, p = facts.rows, facts.columns
+    size = 4 if facts.dtype == "float32" else 8
+    smaller = min(n, p) if n else p
+    k = facts.wanted if isinstance(facts.wanted, int) else smaller
+    reader = facts.reader
+    if choice.summary in ("moments", "triangle"):
+        # Each thread holds a block that it read and copies of a panel; blocks that were read
+        # wait for a thread, and sums for their turn.
+        step, panel = block_rows(p), panel_rows(p)
+        if choice.summary == "triangle":
+            step = panel
+        rows = min(n, step) if n else step
+        threads = default_threads() if not n or n > step else 1
+        queued = 0 if facts.held else threads + 3
+        copies = 2 if choice.summary == "moments" else 3
+        blocks = (copies * threads * 8 * min(rows, panel) + queued * size * rows) * p
+        waiting = (threads + 2) * handful(step, p) if not n or n > step else 1
+        state = p * p if choice.summary == "moments" else min(2 * p, n or 2 * p) * p
+        return reader + blocks + (waiting + 4) * state * 8
+    if choice.solver == "nystrom":
+        return reader + _wide_blocks(facts, size) + p * width_for(k, p) * (4 + 3 * 8)
+    if choice.solver == "krylov":
+        whole = facts.wanted if isinstance(facts.wanted, int) else 64
+        width = block_width(whole, p)
+        fixed = reader + _wide_blocks(facts, size) + 8 * p * width * 8
+        space = room_for(whole, p, krylov_room(facts, fixed)) + width
+        return fixed + p * (space + 2 * whole) * 8
+    if choice.solver == "randomized":
+        # A sketch, its factor and the product it is made of, beside the centred rows.
+        return n * p * size + 4 * (k + 10) * max(n, p) * size
+    copy = n * p * size if facts.stored is None else 12 * facts.stored
+    if choice.solver == "row_gram":
+        return copy + 4 * n * n * 8 + 3 * k * p * 8
+    return copy + 2 * (6 * k + 136) * min(n, p) * 8 + 3 * k * (n + p) * 8
+
+
+def krylov_room(facts: Facts, fixed: int | None = None) -> int | None:
+    """Vectors of a search space that fit in the limit, or None where there is none."""
+    if facts.limit is None:
+        return None
+    whole = facts.wanted if isinstance(facts.wanted, int) else 64
+    width = block_width(whole, facts.columns)
+    if fixed is None:
+        size = 4 if facts.dtype == "float32" else 8
+        fixed = facts.reader + _wide_blocks(facts, size) + 8 * facts.columns * width * 8
+    return max((facts.limit - fixed) // (8 * facts.columns) - width - 2 * whole, 0)
+
+
+def _wide_blocks(facts: Facts, size: int) -> int:
+    """Blocks of wide rows on their way: queued, and one centred."""
+    rows = wide_block_rows(facts.columns)
+    if facts.stored is None or not facts.rows:
+        return 6 * rows * facts.columns * size
+    return int(40 * rows * facts.stored / facts.rows)
