@@ -6,24 +6,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-from sklearn.utils.validation import check_array
-
-from princomp.errors import NotNumericError
-from princomp.sources.frames import from_frame, is_frame
-from princomp.sources.memory import as_rows, from_sparse
+from princomp.sources.held import Rows, in_memory, is_plain
 from princomp.sources.source import Held, Source
-from princomp.sources.table import Table
 
-__all__ = ["is_file", "is_plain", "rows_of"]
-
-Rows = tuple[Any, tuple[str, ...] | None, str | None]
-
-
-def is_plain(X: Any) -> bool:
-    """Whether X is an array of numbers of two dimensions, which needs no look beyond its type."""
-    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiubc"
+__all__ = ["Rows", "is_file", "is_plain", "rows_of"]
 
 
 def is_file(X: Any) -> bool:
@@ -45,47 +31,15 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
         Columns to read from a file, in this order; all numeric ones by default.
     """
     if is_plain(X):
-        return as_rows(X), None, None
-    if sp.issparse(X):
-        return from_sparse(X), None, None
-    if isinstance(X, Table):
-        data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
-        return data, X.columns, X.file
-    if is_frame(X):
-        return rows_of(from_frame(X))
-    if isinstance(X, Source):
-        return rows_of(X.table) if isinstance(X, Held) else (X, X.columns, X.file)
+        return in_memory(X)
     if is_file(X):
         from princomp.sources.files import open_files
 
-        names = X if isinstance(X, list | tuple) else [X]
-        return rows_of(open_files(names, columns=columns))
-    if isinstance(X, Iterator) or callable(X):
+        X = open_files(X if isinstance(X, list | tuple) else [X], columns=columns)
+    elif isinstance(X, Iterator) or (callable(X) and not isinstance(X, Source)):
         from princomp.sources.batches import open_batches
 
-        return rows_of(open_batches(X, columns=columns))
-    try:
-        checked = check_array(X, dtype="numeric", ensure_all_finite=False, estimator="PCA")
-    except ValueError as error:
-        raise _first_text(X) or error from None
-    return as_rows(np.asarray(checked)), None, None
-
-
-def _first_text(X: Any) -> NotNumericError | None:
-    """An error for the first cell of a list or array that is no number, if there is one."""
-    cells = np.asarray(X)
-    if cells.ndim != 2 or cells.dtype.kind not in "OUS":
-        return None
-    for (row, column), cell in np.ndenumerate(cells):
-        try:
-            float(cell)
-        except (TypeError, ValueError):
-            return NotNumericError(
-                f"{cell!r} at row {row}, column {column} is not a number",
-                place={"row": row, "column": column},
-                hint="convert the column to numbers, or leave it out",
-            )
-    return NotNumericError(
-        f"the array holds text (dtype {cells.dtype}), though all of it reads as numbers",
-        hint="X.astype(float)",
-    )
+        X = open_batches(X, columns=columns)
+    if isinstance(X, Held):
+        return in_memory(X.table)
+    return (X, X.columns, X.file) if isinstance(X, Source) else in_memory(X)

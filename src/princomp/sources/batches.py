@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from princomp.errors import ParameterError, PrincompError, ShapeError
 from princomp.sources.frames import from_frame, is_frame
+from princomp.sources.held import in_memory
 from princomp.sources.memory import from_sparse
 from princomp.sources.several import order_of, reordered
 from princomp.sources.source import Chunk, Source
@@ -214,15 +215,12 @@ def _numbers(
 def _read(
     batch: Any, asked: tuple[str, ...] | None
 ) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...]]:
-    # Here, because any.py takes iterators from this module.
-    from princomp.sources.any import rows_of
-
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(batch, arrow.RecordBatch):
         batch = arrow.Table.from_batches([batch])
     if is_frame(batch):
         table = from_frame(batch, columns=asked)
-        return rows_of(table)[0], table.columns, table.unused
+        return in_memory(table)[0], table.columns, table.unused
     if isinstance(batch, str | bytes | PurePath):
         raise ParameterError(
             f"{str(batch)!r} is text where a batch of rows must stand",
@@ -239,4 +237,4 @@ def _read(
             f"{len(asked)} column names do not fit {shape[1]} columns",
             hint="Give one name for each column.",
         )
-    return rows_of(batch)[0], asked, ()
+    return in_memory(batch)[0], asked, ()
