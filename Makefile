@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint types contracts bench-small picture clean
+.PHONY: help demo test unit lint types contracts bench-small bench-online bench-file soak picture clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -23,7 +23,10 @@ demo: $(STAMP) ## fit a PCA to examples/usarrests.csv and show where the results
 test: lint types contracts unit ## everything that CI checks
 
 unit: $(STAMP) ## the tests alone
-	$(BIN)/python -m pytest -m 'not soak'
+	$(BIN)/python -m pytest
+
+soak: $(STAMP) ## the slow tests: fits killed again and again
+	$(BIN)/python -m pytest -m soak
 
 lint: $(STAMP) ## style and format
 	$(BIN)/ruff check .
@@ -37,6 +40,12 @@ contracts: $(STAMP) ## the rooms and their order of imports
 
 bench-small: $(STAMP) ## small fits side by side with scikit-learn
 	$(BIN)/python benchmarks/small_fit.py
+
+bench-online: $(STAMP) ## rows a second of online fits, beside scikit-learn's
+	$(BIN)/python benchmarks/online.py
+
+bench-file: $(STAMP) ## a 6 GB file against reading it (writes it into build/)
+	$(BIN)/python benchmarks/large_file.py
 
 picture: $(STAMP) ## redraw the picture in the README
 	$(BIN)/python docs/picture.py
