@@ -39,7 +39,7 @@ from princomp.waiting import Waiting
 __all__ = ["Pending", "Stream"]
 
 # Rows wait until so many blocks can be summed at once, unless these are large.
-_TOGETHER, _LARGE_BLOCK = default_threads(), 2**20
+_TOGETHER, _LARGE_BLOCK = default_threads(), 2**21
 
 # A block is shifted before its mean is known: its sums may be so much larger than its scatter.
 _LARGEST_SCATTER = float(np.finfo(np.float64).max) / 2**20

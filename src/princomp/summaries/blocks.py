@@ -44,9 +44,9 @@ Weights = NDArray[np.float64] | None
 # a panel for p × p numbers stays small beside its product; at 2,048 rows it is 5%.
 _PANEL_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
 # A block is some panels: what is done once a block, in Python above all, took two fifths of
-# 15,000,000 × 100 float32 with one panel, and a fifth with two. More would help files, and
-# online fits less, whose rows wait until there are blocks for all threads.
-_BLOCK_NUMBERS = 2**19
+# 15,000,000 × 100 float32 with one panel, a sixth with two, and a tenth with four. More gain
+# nothing for files, and rows of online fits wait until there are blocks for all threads.
+_BLOCK_NUMBERS = 2**20
 _SAMPLE = 256
 # Handing a block to a thread costs as much as a tenth of its sum.
 _TASK_NUMBERS = 2**21
