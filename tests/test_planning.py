@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from princomp import PCA
+from princomp.cli import options
 from princomp.errors import ParameterError
 from princomp.planning import SOLVERS, Facts, Plan, choose, is_truncated
 
@@ -134,3 +135,7 @@ def test_the_memory_of_a_plan_is_of_the_right_size(rng, shape, parameters):
     tracemalloc.stop()
     # Threads keep memory that they have touched, and that of the first fit is not traced.
     assert 0.5 * peak < plan.memory < 12 * peak
+
+
+def test_the_solvers_of_the_command_line_are_those_of_the_library():
+    assert tuple(SOLVERS) == options.SOLVERS

@@ -100,7 +100,7 @@ class RowsOverTime(FittedAttributes, TableInput):
         check_is_fitted(other)
         self._check_same_columns(other)
         request = Request.of(self)
-        stream = Stream.copy_of(self._stream(request))
+        stream = self._stream(request)
         stream.merge(other._stream(Request.of(other)))
         self._fitted = Pending(stream, request, self._names())
         return self
@@ -129,7 +129,7 @@ class RowsOverTime(FittedAttributes, TableInput):
         return self
 
     def _stream(self, request: Request) -> Stream:
-        """What rows are added to."""
+        """What rows are added to: a copy, so that the fit until now stays what it is."""
         fitted = self.__dict__.get("_fitted")
         if isinstance(fitted, Pending):
             return fitted.stream

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,29 +136,23 @@ _UNLAWFUL = (
 )
 
 
-class refusal:  # noqa: N801  (reads as a word where it is used)
-    """Context that turns whatever damaged contents raise into the kind's error, with the file."""
-
-    def __init__(self, kind: Kind, name: str) -> None:
-        self._kind, self._name = kind, name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        kind, name = self._kind, self._name
-        if isinstance(error, kind.error):
-            raise kind.error(
-                f"{name}: {error.message}",
-                place={**error.place, "file": name},
-                hint=error.hint or kind.again,
-            ) from None
-        if isinstance(error, _UNLAWFUL):
-            raise kind.error(
-                f"{name}: the contents are not those of a {kind.name} ({error})",
-                place={"file": name},
-                hint=kind.again,
-            ) from None
+@contextmanager
+def refusal(kind: Kind, name: str) -> Iterator[None]:
+    """Turn whatever damaged contents raise into the kind's error, with the file."""
+    try:
+        yield
+    except kind.error as error:
+        raise kind.error(
+            f"{name}: {error.message}",
+            place={**error.place, "file": name},
+            hint=error.hint or kind.again,
+        ) from None
+    except _UNLAWFUL as error:
+        raise kind.error(
+            f"{name}: the contents are not those of a {kind.name} ({error})",
+            place={"file": name},
+            hint=kind.again,
+        ) from None
 
 
 def _ordered(content: bytes, kind: Kind) -> bytearray:

@@ -95,11 +95,6 @@ class Checkpoint:
             self._lock.release()
             raise
 
-    @property
-    def resumed(self) -> bool:
-        """Whether there was something to go on from."""
-        return bool(self._done or self._open)
-
     # ---- the passes ---------------------------------------------------------------------
 
     def begin(self) -> State | None:
@@ -278,7 +273,6 @@ def _contents(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     content = read_content(_CHECKPOINT, str(path))
     with refusal(_CHECKPOINT, str(path)):
         return opened(_CHECKPOINT, content)
-    raise AssertionError("refusal raises")  # for the type checker
 
 
 def _is_model(path: Path) -> bool:

@@ -16,16 +16,12 @@ from princomp.errors import ModelFileError, ParameterError
 from princomp.fitted import Fitted
 from princomp.planning import Choice, Facts
 from princomp.spectrum import Spectrum
-from princomp.summaries import Columns, Extremes, Moments, Sketch, Triangle
+from princomp.summaries import Extremes
+from princomp.summaries.stored import KINDS
 
 __all__ = ["Saved", "described", "restored"]
 
-_KINDS: dict[str, Any] = {
-    "moments": Moments,
-    "triangle": Triangle,
-    "columns": Columns,
-    "sketch": Sketch,
-}
+# The arrays that a summary has beside its mean.
 _BODIES = {
     "moments": ("scatter",),
     "triangle": ("factor",),
@@ -76,7 +72,7 @@ _LAWFUL: dict[str, Callable[[Any], bool]] = {
     "parameters": lambda value: type(value) is dict and "scale" in value,
     "columns": lambda value: value is None or _texts(value),
     "id_column": lambda value: value is None or isinstance(value, str),
-    "summary": lambda value: value in _KINDS,
+    "summary": lambda value: value in _BODIES,
     "rows": lambda value: _real(value) and value > 1,
     "count": lambda value: _whole(value) and value > 0,
     "about_mean": _flag,
@@ -207,7 +203,7 @@ def _fitted(tensors: dict[str, Any], document: dict[str, Any]) -> Fitted:
     if kind == "sketch":
         known["seed"] = document["seed"]
     bodies = [tensors[body] for body in _BODIES[kind]]
-    summary = _KINDS[kind](
+    summary = KINDS[kind](
         rows, document["count"], tensors["mean"], tensors["mean_low"], *bodies, **known
     )
     extremes = Extremes(rows, tensors["low"], tensors["high"]) if "low" in tensors else None

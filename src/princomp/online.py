@@ -32,7 +32,7 @@ from princomp.planning import SCATTER_COLUMNS, Facts
 from princomp.scaling import Names
 from princomp.solvers.nystrom import width_for
 from princomp.summaries import Columns, Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
-from princomp.summaries.blocks import Weights, first_not_finite, is_sparse, stored_bytes
+from princomp.summaries.blocks import Weights, first_not_finite, is_sparse, part_of, stored_bytes
 from princomp.threads import default_threads
 from princomp.waiting import Waiting
 
@@ -125,11 +125,6 @@ class Stream:
         stream.dropped = fitted.dropped
         stream.bytes_read = fitted.bytes_read
         return stream
-
-    @classmethod
-    def copy_of(cls, other: Stream) -> Stream:
-        """A stream of the same rows, to be changed on its own."""
-        return copy(other)
 
     # ---- rows in and out -------------------------------------------------------------------
 
@@ -299,7 +294,7 @@ class Stream:
 
 
 def _part(rows: Any, weights: Weights, start: int, stop: int) -> tuple[Any, Weights]:
-    return rows[start:stop], None if weights is None else weights[start:stop]
+    return rows[start:stop], part_of(weights, start, stop)
 
 
 def _squares_fit(rows: Any) -> bool:
@@ -381,7 +376,7 @@ class Pending:
     @property
     def stream(self) -> Stream:
         """The rows so far, to go on with: a copy, so that this fit stays what it is."""
-        return Stream.copy_of(self._stream)
+        return copy(self._stream)
 
     @property
     def summary(self) -> Any:

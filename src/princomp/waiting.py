@@ -25,8 +25,12 @@ class _Room:
 
     def __init__(self, rows: int, p: int, dtype: Any) -> None:
         size = rows * p * np.dtype(dtype).itemsize
-        kept = _spare.pop() if _spare else np.empty(0, np.uint8)
-        self._bytes = kept if kept.nbytes >= size else np.empty(size, np.uint8)
+        try:
+            self._bytes = _spare.pop()
+        except IndexError:  # asked for, and not looked at before: another thread may take it
+            self._bytes = np.empty(0, np.uint8)
+        if self._bytes.nbytes < size:
+            self._bytes = np.empty(size, np.uint8)
         self.rows = self._bytes[:size].view(dtype).reshape(rows, p)
         self.weights = np.ones(rows)
         self.used = 0

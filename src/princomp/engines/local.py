@@ -114,7 +114,7 @@ def fold(
         if not hasattr(kind, "add"):
             workers = 1 if few else passes.threads or default_threads()
             # What a stream has read must wait in memory: there, blocks go one by one.
-            many = 1 if n is None or not getattr(data, "positioned", True) else handful(step, p)
+            many = 1 if is_source and not data.positioned else handful(step, p)
             tasks = _batched(cut, max(1, min(many, (n or 0) // (step * workers))))
             done = in_order(
                 lambda task: [one(piece) for piece in task], tasks, workers, ahead=not few

@@ -22,15 +22,15 @@ from princomp.scaling import Names
 from princomp.solvers.nystrom import width_for
 from princomp.sources.holding import gathered, whole
 from princomp.sources.source import Held, Source
-from princomp.summaries import Columns, Extremes, Moments, PairOf, Sketch, SketchOf, Triangle
+from princomp.summaries import Columns, Extremes, Moments, PairOf, Sketch, SketchOf
 from princomp.summaries.blocks import Weights, check_weights, stored_bytes
+from princomp.summaries.stored import KINDS
 
 __all__ = ["fit_rows", "fit_summary", "truncated_to"]
 
 # Rows of unknown number are held until they take this many bytes: most tables end before,
 # and rows in memory have more routes open.
 _HEAD = 2**26
-_KINDS: dict[str, Any] = {"moments": Moments, "triangle": Triangle, "columns": Columns}
 
 
 def fit_rows(
@@ -115,7 +115,7 @@ def _kind(choice: Choice, facts: Facts) -> tuple[Any, str]:
         if not isinstance(facts.wanted, int):
             raise whole_number_needed(facts.wanted)
         return SketchOf(width_for(facts.wanted, facts.columns)), "sketch"
-    return _KINDS[choice.summary], choice.summary
+    return KINDS[choice.summary], choice.summary
 
 
 def _held_if_small(source: Source, request: Request) -> Any:

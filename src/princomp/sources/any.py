@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from princomp.sources.held import Rows, in_memory, is_plain
+from princomp.sources.memory import Rows, in_memory, is_plain
 from princomp.sources.source import Held, Source
 
 __all__ = ["Rows", "is_file", "is_plain", "rows_of"]

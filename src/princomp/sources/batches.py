@@ -13,8 +13,7 @@ import scipy.sparse as sp
 
 from princomp.errors import ParameterError, PrincompError, ShapeError
 from princomp.sources.frames import from_frame, is_frame
-from princomp.sources.held import in_memory
-from princomp.sources.memory import from_sparse
+from princomp.sources.memory import from_sparse, in_memory
 from princomp.sources.several import order_of, reordered
 from princomp.sources.source import Chunk, Source
 

@@ -27,6 +27,7 @@ from princomp.summaries.blocks import (
     lawful_block,
     merged_mean,
     panel_rows,
+    part_of,
     shift_of,
 )
 from princomp.summaries.centred import Centred, check_left_scatter, left_count, left_rows
@@ -181,12 +182,13 @@ def _of_dense(block: FloatArray, weights: Weights, precise: bool = False) -> Mom
     with np.errstate(all="ignore"):  # what overflows here is looked at below
         shift = shift_of(block, weights)
         step = panel_rows(p)
-        sums, scatter = _panel(block[:step], _some(weights, 0, step), shift, dtype)
+        sums, scatter = _panel(block[:step], part_of(weights, 0, min(step, m)), shift, dtype)
         if dtype != np.float64:
             scatter = scatter.astype(np.float64)
         for start in range(step, m, step):
-            stop = start + step
-            more, product = _panel(block[start:stop], _some(weights, start, stop), shift, dtype)
+            stop = min(start + step, m)
+            part = part_of(weights, start, stop)
+            more, product = _panel(block[start:stop], part, shift, dtype)
             sums = sums + more
             scatter += product
         if dtype != np.float64 and _left_range(scatter, block, shift, -(-m // step)):
@@ -195,10 +197,6 @@ def _of_dense(block: FloatArray, weights: Weights, precise: bool = False) -> Mom
         rows = float(m) if weights is None else float(weights.sum())
         unit = EPS if dtype == np.float64 else float(np.finfo(np.float32).eps)
         return _assembled(rows, block, shift.astype(np.float64, copy=False), sums, scatter, unit)
-
-
-def _some(weights: Weights, start: int, stop: int) -> Weights:
-    return None if weights is None else weights[start:stop]
 
 
 def _panel(
