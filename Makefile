@@ -5,12 +5,14 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint types contracts bench-small bench-online bench-file soak picture clean
+.PHONY: help demo test unit unit-numpy lint types contracts bench-small bench-online bench-file soak picture clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-$(STAMP): pyproject.toml src/princomp/_version.py
+KERNELS := CMakeLists.txt $(wildcard src/princomp/kernels/*.cpp src/princomp/kernels/*.hpp)
+
+$(STAMP): pyproject.toml src/princomp/_version.py $(KERNELS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
@@ -24,6 +26,9 @@ test: lint types contracts unit ## everything that CI checks
 
 unit: $(STAMP) ## the tests alone
 	$(BIN)/python -m pytest
+
+unit-numpy: $(STAMP) ## the tests with NumPy in place of the compiled kernels
+	PRINCOMP_KERNEL=numpy $(BIN)/python -m pytest
 
 soak: $(STAMP) ## the slow tests: fits killed again and again
 	$(BIN)/python -m pytest -m soak
@@ -51,4 +56,4 @@ picture: $(STAMP) ## redraw the picture in the README
 	$(BIN)/python docs/picture.py
 
 clean: ## remove what the chores made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/princomp/kernels/*.inplace

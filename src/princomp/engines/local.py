@@ -15,8 +15,10 @@ from princomp.arrays import one_blas_thread
 from princomp.checkpoint import State
 from princomp.engines.pieces import Piece, pieces
 from princomp.errors import NotFiniteError
+from princomp.kernels.native import tell_once
 from princomp.passes import Passes
 from princomp.sources.source import Source
+from princomp.summaries import Moments
 from princomp.summaries.blocks import Weights, handful, is_sparse, part_of, stored_bytes
 from princomp.threads import default_threads, in_order, uninterrupted
 
@@ -26,6 +28,8 @@ T = TypeVar("T")
 
 # Tables smaller than this are summed before a thread would have started.
 _THREADS_PAY = 2**19
+# Tables from this size on take long enough for a word on what would make them quicker.
+_WORTH_A_WORD = 2**22
 # Below this OpenBLAS and MKL stay on one thread by themselves.
 _BLAS_THREADS_PAY = 2**12
 
@@ -109,6 +113,8 @@ def fold(
         return Folded(known.summary, known.dropped, known.row)
     state = known or State(0, kind.empty(p) if before is None else before, 0)
     few = n is not None and n * p < _THREADS_PAY
+    if n is None or n * p >= _WORTH_A_WORD:
+        tell_once()
     cut = pieces(data, step, state.row)
     with one_blas_thread():
         if not hasattr(kind, "add"):
@@ -120,7 +126,9 @@ def fold(
                 lambda task: [one(piece) for piece in task], tasks, workers, ahead=not few
             )
             with closing(done):
-                state = _run(state, chain.from_iterable(done), _merged, passes)
+                # A scatter's worth of fresh memory costs more than the sum that is put there.
+                join = partial(_merged, spend=True) if kind is Moments else _merged
+                state = _run(state, chain.from_iterable(done), join, passes)
             return Folded(state.summary, state.dropped, state.row)
         if before is not None and known is None:
             state = state._replace(summary=deepcopy(before))
@@ -144,8 +152,8 @@ def _batched(pieces: Iterator[Piece], size: int) -> Iterator[list[Piece]]:
         yield task
 
 
-def _merged(state: State, part: _Part) -> State:
-    summary = state.summary.merge(part.summary)
+def _merged(state: State, part: _Part, **options: bool) -> State:
+    summary = state.summary.merge(part.summary, **options)
     return State(state.row + part.rows, summary, state.dropped + part.dropped)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from princomp.kernels.gram import chunk_bytes
+from princomp.kernels.native import name_in_use
 from princomp.planning.facts import Choice, Facts
 from princomp.solvers.krylov import block_width, room_for
 from princomp.solvers.nystrom import width_for
@@ -21,8 +23,8 @@ def memory_needed(facts: Facts, choice: Choice) -> int:
     k = facts.wanted if isinstance(facts.wanted, int) else smaller
     reader = facts.reader
     if choice.summary in ("moments", "triangle"):
-        # Each thread holds a block that it read and copies of a panel; blocks that were read
-        # wait for a thread, and sums for their turn.
+        # Each thread holds a block that it read and copies of a panel, or the kernel's chunk;
+        # blocks that were read wait for a thread, and sums for their turn.
         step, panel = block_rows(p), panel_rows(p)
         if choice.summary == "triangle":
             step = panel
@@ -30,7 +32,10 @@ def memory_needed(facts: Facts, choice: Choice) -> int:
         threads = default_threads() if not n or n > step else 1
         queued = 0 if facts.held else threads + 3
         copies = 2 if choice.summary == "moments" else 3
-        blocks = (copies * threads * 8 * min(rows, panel) + queued * size * rows) * p
+        held = copies * 8 * min(rows, panel) * p
+        if choice.summary == "moments" and name_in_use() != "numpy":
+            held = chunk_bytes(rows, p)
+        blocks = threads * held + queued * size * rows * p
         waiting = (threads + 2) * handful(step, p) if not n or n > step else 1
         state = p * p if choice.summary == "moments" else min(2 * p, n or 2 * p) * p
         return reader + blocks + (waiting + 4) * state * 8

@@ -1,12 +1,4 @@
-"""Some consecutive rows on their way into a summary: weights, a shift, the check for NaN.
-
-A large mean must never cancel, so a block is shifted close to its own mean
-before anything is multiplied. The shift is the first row plus the mean
-difference to it over rows taken at a stride: a constant column becomes exactly
-zero, and because the sampled rows are part of the block, with q of m rows
-sampled, m·(shift − mean)² is at most m/q times the block's scatter. Even a
-block built to mislead loses no more than that factor.
-"""
+"""Some consecutive rows on their way into a summary: where they are cut, weights, NaN."""
 
 from __future__ import annotations
 
@@ -17,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray, column_sums
+from princomp.arrays import FloatArray
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.kernels.gram import shift_of
 
 __all__ = [
     "Weights",
@@ -35,6 +28,7 @@ __all__ = [
     "part_of",
     "shift_of",
     "stored_bytes",
+    "sum_overflow",
 ]
 
 Weights = NDArray[np.float64] | None
@@ -47,7 +41,6 @@ _PANEL_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
 # 15,000,000 × 100 float32 with one panel, a sixth with two, and a tenth with four. More gain
 # nothing for files, and rows of online fits wait until there are blocks for all threads.
 _BLOCK_NUMBERS = 2**20
-_SAMPLE = 256
 # Handing a block to a thread costs as much as a tenth of its sum.
 _TASK_NUMBERS = 2**21
 
@@ -149,19 +142,6 @@ def check_weights(weights: Weights, rows: int) -> None:
         )
 
 
-def shift_of(block: FloatArray, weights: Weights = None) -> FloatArray:
-    """A row near the mean, exact for constant columns; in the block's precision."""
-    first = block[0]
-    if weights is not None:
-        # A heavy row may lie anywhere: only the weighted mean is near enough for sure.
-        share = (weights / weights.sum()).astype(block.dtype)
-        nearby: FloatArray = first + share @ (block - first)
-        return nearby
-    sample = block[:: -(-len(block) // _SAMPLE)]
-    offset = column_sums(sample - first) / len(sample)
-    return first + offset.astype(block.dtype, copy=False)
-
-
 def check_finite(sums: FloatArray, block: Any) -> None:
     """Raise where a block's own sums show NaN or infinity: the check costs no pass.
 
@@ -176,11 +156,15 @@ def check_finite(sums: FloatArray, block: Any) -> None:
     if np.isfinite(values).all():
         if np.isfinite(sums).all():
             return
-        raise NotFiniteError(
-            "a sum of the values overflows float64",
-            hint="divide the columns by a power of ten",
-        )
+        raise sum_overflow()
     raise first_not_finite(block)
+
+
+def sum_overflow() -> NotFiniteError:
+    """The error for finite values whose sum is not."""
+    return NotFiniteError(
+        "a sum of the values overflows float64", hint="divide the columns by a power of ten"
+    )
 
 
 def first_not_finite(block: Any) -> NotFiniteError:

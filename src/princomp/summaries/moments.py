@@ -13,29 +13,26 @@ from princomp.arrays import (
     EPS,
     FloatArray,
     add_outer,
-    column_sums,
     divided,
-    scratch,
     two_sum,
 )
 from princomp.errors import NotFiniteError
+from princomp.kernels import gram, native
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
     check_mergeable,
+    first_not_finite,
     is_sparse,
     lawful_block,
     merged_mean,
-    panel_rows,
-    part_of,
     shift_of,
+    sum_overflow,
 )
 from princomp.summaries.centred import Centred, check_left_scatter, left_count, left_rows
 
 __all__ = ["Moments"]
 
-# A float32 product below this may have lost digits to underflow; it is done again in float64.
-_FLOAT32_TINY = 2.0**-96
 # Sparse blocks denser than this are quicker as dense ones.
 _DENSE_ENOUGH = 0.1
 # A column this full can hide its spread under its mean, so it is shifted like a dense one.
@@ -107,7 +104,7 @@ class Moments(Centred):
             if block.nnz < _DENSE_ENOUGH * block.shape[0] * block.shape[1]:
                 return _of_sparse(block, weights)
             block = block.toarray()
-        return _of_dense(np.ascontiguousarray(block), weights, precise)
+        return _of_dense(block, weights, precise)
 
     @classmethod
     def of_covariance(cls, covariance: FloatArray, mean: FloatArray, rows: float) -> Moments:
@@ -120,13 +117,20 @@ class Moments(Centred):
         """Diagonal of the scatter (p,)."""
         return self.scatter.diagonal()
 
-    def merge(self, other: Moments) -> Moments:
-        """Moments of the rows of both."""
+    def merge(self, other: Moments, *, spend: bool = False) -> Moments:
+        """Moments of the rows of both.
+
+        Parameters
+        ----------
+        other : Moments
+        spend : bool
+            Keep the answer in the memory of ``other``, which is used up.
+        """
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
         rows, count, mean, low, delta, between = joined
-        scatter = self.scatter + other.scatter
+        scatter = np.add(self.scatter, other.scatter, out=other.scatter if spend else None)
         add_outer(scatter, between, delta)
         unit = max(self.unit, other.unit)
         return Moments(rows, count, mean, low, scatter, unit, self.centred)
@@ -176,37 +180,30 @@ class Moments(Centred):
 
 
 def _of_dense(block: FloatArray, weights: Weights, precise: bool = False) -> Moments:
-    """Panels of the block, shifted alike: multiplied in their precision, summed in float64."""
-    m, p = block.shape
-    dtype = np.dtype(np.float64) if precise else block.dtype
-    with np.errstate(all="ignore"):  # what overflows here is looked at below
-        shift = shift_of(block, weights)
-        step = panel_rows(p)
-        sums, scatter = _panel(block[:step], part_of(weights, 0, min(step, m)), shift, dtype)
-        if dtype != np.float64:
-            scatter = scatter.astype(np.float64)
-        for start in range(step, m, step):
-            stop = min(start + step, m)
-            part = part_of(weights, start, stop)
-            more, product = _panel(block[start:stop], part, shift, dtype)
-            sums = sums + more
-            scatter += product
-        if dtype != np.float64 and _left_range(scatter, block, shift, -(-m // step)):
-            check_finite(sums, block)
+    """Rows shifted alike, multiplied in their precision, summed in float64."""
+    answer, mean, low, scatter = gram.moments(block, weights, precise=precise)
+    coarse = block.dtype.char == "f" and not precise
+    if answer != native.DONE:
+        if not np.isfinite(block).all():
+            raise first_not_finite(block)
+        if coarse:
             return _of_dense(block, weights, True)
-        rows = float(m) if weights is None else float(weights.sum())
-        unit = EPS if dtype == np.float64 else float(np.finfo(np.float32).eps)
-        return _assembled(rows, block, shift.astype(np.float64, copy=False), sums, scatter, unit)
+        raise _overflow(mean, scatter)
+    rows = float(block.shape[0]) if weights is None else float(weights.sum())
+    unit = float(np.finfo(np.float32).eps) if coarse else EPS
+    return Moments(rows, block.shape[0], mean, low, scatter, unit)
 
 
-def _panel(
-    rows: FloatArray, weights: Weights, shift: FloatArray, dtype: np.dtype[Any]
-) -> tuple[FloatArray, FloatArray]:
-    """Sums and products of shifted rows."""
-    shifted = np.subtract(rows, shift, out=scratch("shifted", rows.shape, dtype), dtype=dtype)
-    if weights is None:
-        return column_sums(shifted), shifted.T @ shifted
-    return weights @ shifted, _weighted_product(shifted, weights)
+def _overflow(sums: FloatArray, scatter: FloatArray) -> NotFiniteError:
+    """The error for finite rows whose sums or squares are not."""
+    if not np.isfinite(sums).all():
+        return sum_overflow()
+    column = int(np.argmax(~np.isfinite(scatter.diagonal())))
+    return NotFiniteError(
+        f"the squares of column {column} overflow float64",
+        place={"column": column},
+        hint="divide the column by a power of ten",
+    )
 
 
 def _assembled(
@@ -219,28 +216,8 @@ def _assembled(
     # NaN or infinity anywhere shows on the diagonal: one look tells that all is well.
     if not math.isfinite(np.add.reduce(scatter.diagonal())):
         check_finite(sums, block)
-        column = int(np.argmax(~np.isfinite(scatter.diagonal())))
-        raise NotFiniteError(
-            f"the squares of column {column} overflow float64",
-            place={"column": column},
-            hint="divide the column by a power of ten",
-        )
+        raise _overflow(sums, scatter)
     return Moments(rows, block.shape[0], mean, low, scatter, unit)
-
-
-def _weighted_product(shifted: FloatArray, weights: FloatArray) -> FloatArray:
-    # Both factors get the root, so that the product stays symmetric to the bit.
-    rooted = shifted * np.sqrt(weights).astype(shifted.dtype)[:, None]
-    return rooted.T @ rooted
-
-
-def _left_range(scatter: FloatArray, block: FloatArray, shift: FloatArray, panels: int) -> bool:
-    """Whether products of float32 numbers overflowed, or vanished though the numbers did not."""
-    diagonal = scatter.diagonal()
-    if not np.isfinite(diagonal).all():
-        return True
-    tiny = diagonal < _FLOAT32_TINY * panels
-    return bool(tiny.any() and (block[:, tiny] != shift[tiny]).any())
 
 
 @np.errstate(over="ignore", invalid="ignore")  # told by _assembled

@@ -1,0 +1,174 @@
+"""Mean and scatter of a dense block, in one read of its rows.
+
+A large mean must never cancel, so a block is shifted close to its own mean before anything
+is multiplied. The shift is the first row plus the mean difference to it over rows taken at
+a stride: a constant column becomes exactly zero, and because the sampled rows are part of
+the block, with q of m rows sampled, m·(shift − mean)² is at most m/q times the block's
+scatter. Even a block built to mislead loses no more than that factor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.arrays import FloatArray, add_outer, column_sums, scratch, two_sum
+from princomp.kernels import native
+
+__all__ = ["BlockMoments", "chunk_bytes", "moments", "moments_twin", "shift_of"]
+
+_SAMPLE = 256
+# Numbers and rows of the twin's panels: about 2 MB of doubles stay in a core's cache between
+# being shifted, summed and multiplied.
+_PANEL_NUMBERS, _PANEL_ROWS = 2**18, 512
+# A float32 product below this may have lost digits to underflow.
+_FLOAT32_TINY = 2.0**-96
+
+_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
+_SIGNATURE = (_POINTER, _SIZE, _SIZE, _SIZE, _POINTER, _POINTER)
+
+
+class BlockMoments(NamedTuple):
+    """What became of a block.
+
+    Parameters
+    ----------
+    answer : int
+        ``native.DONE``; ``LEFT_RANGE`` where float32 products vanished though the numbers
+        did not; ``NOT_FINITE`` where a sum or a square is NaN or infinite.
+    mean, mean_low : ndarray of shape (p,)
+        Column means as a sum of two doubles. Where not finite: ``mean`` holds the sums of
+        the shifted rows.
+    scatter : ndarray of shape (p, p)
+        About the mean. Where not finite: about the shift, good for its diagonal only.
+    """
+
+    answer: int
+    mean: FloatArray
+    mean_low: FloatArray
+    scatter: FloatArray
+
+
+def moments(
+    block: FloatArray,
+    weights: NDArray[np.float64] | None = None,
+    *,
+    precise: bool = False,
+    instructions: str = "",
+) -> BlockMoments:
+    """Mean and scatter of at least one row.
+
+    Parameters
+    ----------
+    block : ndarray of shape (m, p)
+        float32 or float64, any strides.
+    weights : ndarray of shape (m,), optional
+        Frequencies above zero.
+    precise : bool
+        Multiply float32 rows in float64.
+    instructions : str, optional
+        Another instruction set than the one in use.
+    """
+    kernel = _kernel(block.dtype.char, precise, instructions)
+    if kernel is None:
+        return moments_twin(block, weights, precise=precise)
+    m, p = block.shape
+    size = block.itemsize
+    step, across = block.strides
+    if (
+        (across != size and p > 1)
+        or step % size
+        or not (block.flags.aligned and block.dtype.isnative)
+    ):
+        block = np.array(block, dtype=block.dtype.newbyteorder("="), order="C")
+        step = block.strides[0]
+    out = np.empty(p * p + 2 * p)
+    if weights is None:
+        answer = kernel(block.ctypes.data, m, p, step // size, None, out.ctypes.data)
+    else:
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        if weights.shape != (m,):
+            raise ValueError(f"{weights.shape} weights for {m} rows")
+        answer = kernel(block.ctypes.data, m, p, step // size, weights.ctypes.data, out.ctypes.data)
+    if answer == native.NO_MEMORY:
+        raise MemoryError("no memory for a packed chunk of rows")
+    return BlockMoments(answer, out[:p], out[p : 2 * p], out[2 * p :].reshape(p, p))
+
+
+@cache
+def _kernel(kind: str, precise: bool, instructions: str) -> Any:
+    name = "moments_f64" if kind == "d" else "moments_f32_precise" if precise else "moments_f32"
+    return native.function(name, *_SIGNATURE, instructions=instructions)
+
+
+def chunk_bytes(rows: int, columns: int) -> int:
+    """Memory that the kernel keeps in a thread for a packed chunk of rows, at most."""
+    # As in gram.cpp: half a megabyte, or 512 rows where they are wide; rows are padded.
+    return min(2**19 if columns < 768 else 512 * 8 * columns, 8 * rows * (columns + 16)) + 2**16
+
+
+def moments_twin(
+    block: FloatArray, weights: NDArray[np.float64] | None = None, *, precise: bool = False
+) -> BlockMoments:
+    """The same by NumPy: panels multiplied in their precision, summed in float64."""
+    block = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("="))
+    m, p = block.shape
+    dtype = np.dtype(np.float64) if precise else block.dtype
+    step = max(_PANEL_NUMBERS // p, _PANEL_ROWS)
+    with np.errstate(all="ignore"):  # what overflows here shows in the answer
+        shift = shift_of(block, weights)
+        sums, scatter = _panel(block, weights, shift, dtype, 0, step)
+        if dtype != np.float64:
+            scatter = scatter.astype(np.float64)
+        for start in range(step, m, step):
+            more, product = _panel(block, weights, shift, dtype, start, start + step)
+            sums = sums + more
+            scatter += product
+        squares = scatter.diagonal()
+        if not np.isfinite(np.add.reduce(squares) + np.add.reduce(sums)):
+            return BlockMoments(native.NOT_FINITE, sums, sums, scatter)
+        if dtype != np.float64:
+            tiny = squares < _FLOAT32_TINY * -(-m // step)
+            if tiny.any() and (block[:, tiny] != shift[tiny]).any():
+                return BlockMoments(native.LEFT_RANGE, sums, sums, scatter)
+        rows = float(m) if weights is None else float(weights.sum())
+        offset = sums / rows
+        add_outer(scatter, -rows, offset)
+        mean, low = two_sum(shift.astype(np.float64, copy=False), offset)
+    return BlockMoments(native.DONE, mean, low, scatter)
+
+
+def _panel(
+    block: FloatArray,
+    weights: NDArray[np.float64] | None,
+    shift: FloatArray,
+    dtype: np.dtype[Any],
+    start: int,
+    stop: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Sums and products of some shifted rows."""
+    rows = block[start:stop]
+    shifted = np.subtract(rows, shift, out=scratch("shifted", rows.shape, dtype), dtype=dtype)
+    if weights is None:
+        return column_sums(shifted), shifted.T @ shifted
+    share = weights[start:stop]
+    # Both factors get the root, so that the product stays symmetric to the bit.
+    rooted = shifted * np.sqrt(share).astype(dtype)[:, None]
+    return share @ shifted, rooted.T @ rooted
+
+
+def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> FloatArray:
+    """A row near the mean, exact for constant columns; in the block's precision."""
+    first = block[0]
+    if weights is not None:
+        # A heavy row may lie anywhere: only the weighted mean is near enough for sure.
+        share = (weights / weights.sum()).astype(block.dtype)
+        nearby: FloatArray = first + share @ (block - first)
+        return nearby
+    sample = block[:: -(-len(block) // _SAMPLE)]
+    offset = column_sums(sample - first) / len(sample)
+    return first + offset.astype(block.dtype, copy=False)

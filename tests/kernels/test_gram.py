@@ -1,0 +1,169 @@
+"""The kernel of a dense block's moments and its NumPy twin, against exact sums."""
+
+import numpy as np
+import pytest
+
+from princomp.kernels import native
+from princomp.kernels.gram import moments, moments_twin
+
+# Around the widths of vectors, tiles and panels of every instruction set, and the chunk of
+# rows; the last is wide enough for long chunks.
+COLUMNS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 20, 24, 25, 31, 33, 48, 49, 96, 97, 130, 200)
+ROWS = (1, 2, 31, 33, 256, 300)
+PRECISIONS = (("f8", False), ("f4", False), ("f4", True))
+
+
+@pytest.fixture(params=["twin", *native.instruction_sets()])
+def kernel(request):
+    if request.param == "twin":
+        return moments_twin
+    return lambda *given, **options: moments(*given, instructions=request.param, **options)
+
+
+def exact(rows, weights=None):
+    """Mean and scatter in extended precision."""
+    rows = rows.astype(np.longdouble)
+    share = np.ones(len(rows)) if weights is None else weights
+    share = share.astype(np.longdouble)
+    mean = share @ rows / share.sum()
+    centred = rows - mean
+    return mean, (centred * share[:, None]).T @ centred
+
+
+def check(kernel, rows, weights=None, *, precise=False):
+    mean, scatter = exact(rows, weights)
+    answer, high, low, found = kernel(rows, weights, precise=precise)
+    assert answer == native.DONE
+    unit = np.finfo("f8" if precise else rows.dtype).eps
+    spread = np.sqrt(np.outer(scatter.diagonal(), scatter.diagonal()).astype(float))
+    # Up to 512 products are added one by one: half a unit each, at random, is 11 units, and
+    # this bound lies six times as high. The shift and the way to the mean round a few times.
+    bound = 64 * unit * spread + np.finfo("f8").tiny
+    assert (np.abs(found - scatter) <= bound).all()
+    assert (np.abs(found - found.T) <= bound).all()
+    deviation = np.sqrt(scatter.diagonal().astype(float) / len(rows))
+    size = 4 * np.finfo("f8").eps ** 2 * np.abs(mean)
+    total = 1.0 if weights is None else weights.sum() / len(rows)
+    assert (np.abs(high + low.astype(np.longdouble) - mean)
+            <= 8 * unit * deviation / total + size + 1e-300).all()  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
+def test_moments_of_any_shape_are_within_a_few_roundings(kernel, dtype, precise):
+    rng = np.random.default_rng(0)
+    for p in COLUMNS:
+        for m in ROWS:
+            # Two rows of one float32 shift leave nothing between them but the difference.
+            check(kernel, (rng.standard_normal((m, p)) + 3).astype(dtype), precise=precise)
+
+
+def test_long_chunks_of_wide_rows_too(kernel):
+    rng = np.random.default_rng(1)
+    for dtype in ("f8", "f4"):
+        check(kernel, rng.standard_normal((530, 770)).astype(dtype))
+
+
+@pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
+def test_weights_are_frequencies(kernel, dtype, precise):
+    rng = np.random.default_rng(2)
+    for p in (1, 7, 20, 100):
+        rows = (rng.standard_normal((90, p)) - 2).astype(dtype)
+        check(kernel, rows, rng.random(90) + 0.1, precise=precise)
+    twice = rng.integers(1, 4, 90)
+    rows = rng.standard_normal((90, 5))
+    one, other = kernel(rows, twice.astype(float)), kernel(np.repeat(rows, twice, axis=0))
+    np.testing.assert_allclose(one.scatter, other.scatter, rtol=0, atol=1e-12)
+
+
+def test_a_mean_of_a_million_does_not_cancel(kernel):
+    rng = np.random.default_rng(3)
+    check(kernel, rng.standard_normal((1000, 9)) + 1e6)
+    rows = (rng.standard_normal((1000, 9)) + 1e3).astype("f4")
+    check(kernel, rows)
+
+
+def test_constant_columns_are_exactly_zero(kernel):
+    rows = np.random.default_rng(4).standard_normal((700, 30))
+    rows[:, 3], rows[:, 29] = 0.1, -1e8 / 3
+    for dtype in ("f8", "f4"):
+        scatter = kernel(rows.astype(dtype)).scatter
+        assert not scatter[[3, 29]].any()
+
+
+@pytest.mark.parametrize("at", [(0, 0), (0, 18), (500, 4), (999, 18)])
+def test_a_number_that_is_not_finite_shows_wherever_it_stands(kernel, at):
+    for value in (np.nan, np.inf, -np.inf):
+        for dtype in ("f8", "f4"):
+            rows = np.random.default_rng(5).standard_normal((1000, 19)).astype(dtype)
+            rows[at] = value
+            assert kernel(rows).answer == native.NOT_FINITE
+
+
+def test_what_lies_beside_the_rows_is_not_read_into_them(kernel):
+    whole = np.full((64, 40), np.nan)
+    whole[3:50, 5:24] = np.random.default_rng(6).standard_normal((47, 19))
+    check(kernel, whole[3:50, 5:24])
+    part = whole.astype("f4")[3:50, 5:24]
+    check(kernel, part)
+
+
+def test_rows_of_any_strides(kernel):
+    rows = np.random.default_rng(7).standard_normal((120, 21))
+    for given in (np.asfortranarray(rows), rows[::-1], rows[:, ::-1], rows[::3], rows[:, ::2],
+                  np.broadcast_to(rows[:1], (50, 21)), rows.astype(">f8")):  # fmt: skip
+        mean, scatter = exact(given)
+        found = kernel(given)
+        np.testing.assert_allclose(found.mean, mean.astype(float), atol=1e-13)
+        np.testing.assert_allclose(found.scatter, scatter.astype(float), atol=1e-12)
+    unaligned = np.frombuffer(b"x" + rows.tobytes(), dtype="u1")[1:].view("f8").reshape(120, 21)
+    assert not unaligned.flags.aligned
+    np.testing.assert_array_equal(kernel(unaligned).scatter, kernel(rows).scatter)
+
+
+def test_float32_products_that_leave_the_range_are_told(kernel):
+    rows = np.random.default_rng(8).standard_normal((300, 6))
+    rows[:, 2] *= 1e-25
+    assert kernel(rows.astype("f4")).answer == native.LEFT_RANGE
+    rows[:, 2] *= 1e50
+    assert kernel(rows.astype("f4")).answer == native.NOT_FINITE
+    check(kernel, rows.astype("f4"), precise=True)
+
+
+def test_squares_that_overflow_show_on_the_diagonal(kernel):
+    rows = np.random.default_rng(9).standard_normal((50, 4))
+    rows[:, 1] *= 1e200
+    answer, sums, _, scatter = kernel(rows)
+    assert answer == native.NOT_FINITE
+    assert np.isfinite(sums).all()
+    assert list(np.isfinite(scatter.diagonal())) == [True, False, True, True]
+
+
+def test_the_rows_are_left_as_they_were(kernel):
+    rows = np.random.default_rng(10).standard_normal((100, 11))
+    before = rows.copy()
+    rows.flags.writeable = False
+    kernel(rows)
+    assert (rows == before).all()
+
+
+def test_a_set_that_is_not_here_is_refused_by_name(monkeypatch):
+    from princomp.errors import ParameterError
+
+    monkeypatch.setenv("PRINCOMP_KERNEL", "quantum")
+    native.name_in_use.cache_clear()
+    try:
+        with pytest.raises(ParameterError, match="PRINCOMP_KERNEL='quantum'"):
+            native.name_in_use()
+    finally:
+        native.name_in_use.cache_clear()
+
+
+def test_what_is_missing_is_said_once(monkeypatch, caplog):
+    monkeypatch.delenv("PRINCOMP_KERNEL", raising=False)
+    monkeypatch.setattr(native, "name_in_use", lambda: "numpy")
+    native.tell_once.cache_clear()
+    native.tell_once()
+    native.tell_once()
+    native.tell_once.cache_clear()
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "PRINCOMP_KERNEL=numpy" in caplog.text
