@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit unit-numpy lint types contracts bench-small bench-online bench-file soak picture clean
+.PHONY: help demo test unit unit-numpy sanitize lint types contracts bench-small bench-online bench-file soak picture clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,6 +32,12 @@ unit-numpy: $(STAMP) ## the tests with NumPy in place of the compiled kernels
 
 soak: $(STAMP) ## the slow tests: fits killed again and again
 	$(BIN)/python -m pytest -m soak
+
+sanitize: ## the compiled kernels under the address, undefined-behaviour and thread sanitizers
+	for with in address,undefined thread; do \
+	  cmake -S . -B build/sanitize-$$with -DPRINCOMP_SANITIZE=$$with >/dev/null && \
+	  cmake --build build/sanitize-$$with && build/sanitize-$$with/selftest || exit 1; \
+	done
 
 lint: $(STAMP) ## style and format
 	$(BIN)/ruff check .

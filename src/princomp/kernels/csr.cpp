@@ -1,0 +1,211 @@
+// Products of CSR rows: with a block of vectors, from one side or both, and with themselves.
+//
+// Compiled once for each instruction set, like gram.cpp. Nothing is assumed of alignment. The
+// caller has checked that every index is a column and that the rows follow one another.
+//
+// The vectors lie by rows, so that an entry x of column j meets one short row of theirs: all
+// work goes along that row, in whole cache lines. Which lines a thread takes changes no bit:
+// every column of the answer is summed by itself, in the order of the entries.
+
+#include "kernels.hpp"
+
+namespace PRINCOMP_ISA {
+namespace {
+
+using index = std::ptrdiff_t;
+
+constexpr index LINE = 64;
+// Vectors of a cache line, and the lines of a row that are summed in registers, in two sums each.
+constexpr int VECTORS = LINE / PRINCOMP_LANES;
+constexpr int MOST_LINES = PRINCOMP_LANES == 64 ? 4 : PRINCOMP_REGISTERS / VECTORS >= 8 ? 2 : 1;
+// Entries between asking for a line of memory and using it: 8 to 64 made no difference.
+constexpr index AHEAD = 16;
+// Rows whose sum is kept in the precision of the products before it is added to doubles.
+constexpr index FEW_ROWS = 128;
+// Bytes of the scatter that are filled at a time, half of a core's second cache, and the rows
+// that fill them.
+constexpr index TILE = 512 * 1024, TILE_ROWS = 512;
+
+// A vector at any address that its numbers may have, and may be looked at as these.
+template <class T> struct Vector {
+    typedef T type __attribute__((vector_size(PRINCOMP_LANES), aligned(sizeof(T)), may_alias));
+};
+
+template <class V> inline V &at(const void *from, index number) {
+    return static_cast<V *>(const_cast<void *>(from))[number];
+}
+
+template <class T> inline void fetch(const T *row, int lines) {
+    for (int i = 0; i < lines; ++i)
+        __builtin_prefetch(row + i * (LINE / index(sizeof(T))), 1, 3);
+}
+
+// What a pass reads and writes; those of the pointers that are null are left out.
+template <class In, class T, class I> struct Pass {
+    const In *values;
+    const I *columns, *ends; // ends[r] to ends[r + 1] are the entries of row r
+    index rows;
+    const double *share, *factor; // c and f below, a number a row; 1 where null
+    const T *right;               // Q
+    const T *shift;               // t
+    T *middle;                    // Y: written where there is a Q, else read
+    T *into;                      // Z
+    double *total;                // s
+    index step;                   // numbers between rows of Q, Y and Z
+};
+
+// For each row x with its c and f:  y = f (Σ x_j Q_j − c t),  Z_j += x_j y,  s += c y.
+template <int LINES, class In, class T, class I> void pass(const Pass<In, T, I> &w) {
+    typedef typename Vector<T>::type V;
+    constexpr int N = LINES * VECTORS;
+    constexpr index NUMBERS = N * (PRINCOMP_LANES / index(sizeof(T)));
+    const index last = index(w.ends[w.rows]);
+    V sum[N], shift[N];
+    for (int i = 0; i < N; ++i) {
+        sum[i] = V{};
+        shift[i] = w.shift ? at<V>(w.shift, i) : V{};
+    }
+    for (index row = 0; row < w.rows; ++row) {
+        const index start = index(w.ends[row]), stop = index(w.ends[row + 1]);
+        const T share = w.share ? T(w.share[row]) : T(1);
+        V y[N], odd[N];
+        if (w.right) {
+            // Two sums: an addition need not wait for the one before.
+            for (int i = 0; i < N; ++i)
+                y[i] = odd[i] = V{};
+            for (index e = start; e < stop; e += 2) {
+                for (index ahead = e + AHEAD; ahead < e + AHEAD + 2 && ahead < last; ++ahead) {
+                    fetch(w.right + index(w.columns[ahead]) * w.step, LINES);
+                    if (w.into)
+                        fetch(w.into + index(w.columns[ahead]) * w.step, LINES);
+                }
+                const T *one = w.right + index(w.columns[e]) * w.step;
+                for (int i = 0; i < N; ++i)
+                    y[i] += T(w.values[e]) * at<V>(one, i);
+                if (e + 1 == stop)
+                    break;
+                const T *two = w.right + index(w.columns[e + 1]) * w.step;
+                for (int i = 0; i < N; ++i)
+                    odd[i] += T(w.values[e + 1]) * at<V>(two, i);
+            }
+            for (int i = 0; i < N; ++i)
+                y[i] = y[i] + odd[i] - share * shift[i];
+        } else {
+            for (int i = 0; i < N; ++i)
+                y[i] = at<V>(w.middle + row * w.step, i);
+        }
+        if (w.factor)
+            for (int i = 0; i < N; ++i)
+                y[i] *= T(w.factor[row]);
+        if (w.right && w.middle)
+            for (int i = 0; i < N; ++i)
+                at<V>(w.middle + row * w.step, i) = y[i];
+        if (w.total) {
+            for (int i = 0; i < N; ++i)
+                sum[i] += share * y[i];
+            if ((row + 1) % FEW_ROWS == 0 || row + 1 == w.rows) {
+                T numbers[NUMBERS];
+                for (int i = 0; i < N; ++i) {
+                    at<V>(numbers, i) = sum[i];
+                    sum[i] = V{};
+                }
+                for (index i = 0; i < NUMBERS; ++i)
+                    w.total[i] += double(numbers[i]);
+            }
+        }
+        if (w.into)
+            for (index e = start; e < stop; ++e) {
+                T *line = w.into + index(w.columns[e]) * w.step;
+                if (!w.right && e + AHEAD < last)
+                    fetch(w.into + index(w.columns[e + AHEAD]) * w.step, LINES);
+                for (int i = 0; i < N; ++i)
+                    at<V>(line, i) += T(w.values[e]) * y[i];
+            }
+    }
+}
+
+template <class T> inline T *moved(T *pointer, index by) { return pointer ? pointer + by : pointer; }
+
+// As many lines at a time as there are registers for.
+template <class In, class T, class I> int passes(Pass<In, T, I> w, index lines) {
+    while (lines > 0) {
+        const int now = int(lines < MOST_LINES ? lines : MOST_LINES);
+        if (now == 1)
+            pass<1>(w);
+        else if (now == 2)
+            pass<(MOST_LINES >= 2 ? 2 : 1)>(w);
+        else if (now == 3)
+            pass<(MOST_LINES >= 3 ? 3 : 1)>(w);
+        else
+            pass<(MOST_LINES >= 4 ? 4 : 1)>(w);
+        const index by = now * (LINE / index(sizeof(T)));
+        w.right = moved(w.right, by), w.shift = moved(w.shift, by);
+        w.middle = moved(w.middle, by), w.into = moved(w.into, by);
+        w.total = moved(w.total, by);
+        lines -= now;
+    }
+    return PRINCOMP_DONE;
+}
+
+// Upper triangle of Σ w x xᵀ (p, p) and column sums Σ w x (p), both added to. The indices of a
+// row ascend.
+template <class In, class I>
+int scatter(const In *values, const I *columns, const I *ends, index rows, index p,
+            const double *weights, double *products, double *sums) {
+    const index height = TILE / (8 * p) > 8 ? TILE / (8 * p) : 8;
+    index next[TILE_ROWS];
+    for (index first = 0; first < rows; first += TILE_ROWS) {
+        const index some = rows - first < TILE_ROWS ? rows - first : TILE_ROWS;
+        for (index r = 0; r < some; ++r) {
+            next[r] = index(ends[first + r]);
+            const double weight = weights ? weights[first + r] : 1.0;
+            for (index e = next[r]; e < index(ends[first + r + 1]); ++e)
+                sums[columns[e]] += weight * double(values[e]);
+        }
+        for (index top = 0; top < p; top += height)
+            for (index r = 0; r < some; ++r) {
+                const index stop = index(ends[first + r + 1]);
+                const double weight = weights ? weights[first + r] : 1.0;
+                index e = next[r];
+                for (; e < stop && index(columns[e]) < top + height; ++e) {
+                    const double x = weight * double(values[e]);
+                    double *line = products + index(columns[e]) * p;
+                    for (index other = e; other < stop; ++other)
+                        line[columns[other]] += x * double(values[other]);
+                }
+                next[r] = e;
+            }
+    }
+    return PRINCOMP_DONE;
+}
+
+} // namespace
+} // namespace PRINCOMP_ISA
+
+#define PRINCOMP_PASS(name, In, T, I)                                                              \
+    PRINCOMP_EXPORT(name)                                                                          \
+    (const In *values, const I *columns, const I *ends, std::ptrdiff_t rows, const double *share,  \
+     const double *factor, const T *right, const T *shift, T *middle, T *into, double *total,      \
+     std::ptrdiff_t step, std::ptrdiff_t lines) {                                                  \
+        return PRINCOMP_ISA::passes<In, T, I>({values, columns, ends, rows, share, factor, right,  \
+                                               shift, middle, into, total, step},                  \
+                                              lines);                                              \
+    }
+PRINCOMP_PASS(csr_pass_f64_f64_i32, double, double, std::int32_t)
+PRINCOMP_PASS(csr_pass_f64_f64_i64, double, double, std::int64_t)
+PRINCOMP_PASS(csr_pass_f32_f64_i32, float, double, std::int32_t)
+PRINCOMP_PASS(csr_pass_f32_f64_i64, float, double, std::int64_t)
+PRINCOMP_PASS(csr_pass_f32_f32_i32, float, float, std::int32_t)
+PRINCOMP_PASS(csr_pass_f32_f32_i64, float, float, std::int64_t)
+
+#define PRINCOMP_SCATTER(name, In, I)                                                              \
+    PRINCOMP_EXPORT(name)                                                                          \
+    (const In *values, const I *columns, const I *ends, std::ptrdiff_t rows, std::ptrdiff_t p,     \
+     const double *weights, double *products, double *sums) {                                      \
+        return PRINCOMP_ISA::scatter<In, I>(values, columns, ends, rows, p, weights, products,     \
+                                            sums);                                                 \
+    }
+PRINCOMP_SCATTER(csr_scatter_f64_i32, double, std::int32_t)
+PRINCOMP_SCATTER(csr_scatter_f64_i64, double, std::int64_t)
+PRINCOMP_SCATTER(csr_scatter_f32_i32, float, std::int32_t)
+PRINCOMP_SCATTER(csr_scatter_f32_i64, float, std::int64_t)

@@ -1,0 +1,215 @@
+// The kernels alone, to be run under sanitizers: `make sanitize`.
+//
+// Every buffer is as long as promised and not one number longer, so that a read or write beside
+// it is seen; several threads share the input, as the package's own do. Answers are compared
+// with plain sums, closely enough to tell a wrong index from rounding.
+
+#include "kernels.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <thread>
+#include <vector>
+
+using std::ptrdiff_t;
+using std::vector;
+
+#define MOMENTS(isa, name, In)                                                                     \
+    extern "C" int princomp_##isa##_##name(const In *, ptrdiff_t, ptrdiff_t, ptrdiff_t,            \
+                                           const double *, double *);
+#define PASS(isa, name, In, T, I)                                                                  \
+    extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t,            \
+                                           const double *, const double *, const T *, const T *,   \
+                                           T *, T *, double *, ptrdiff_t, ptrdiff_t);
+#define SCATTER(isa, name, In, I)                                                                  \
+    extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t, ptrdiff_t, \
+                                           const double *, double *, double *);
+#define DECLARED(isa)                                                                              \
+    MOMENTS(isa, moments_f32, float)                                                               \
+    MOMENTS(isa, moments_f32_precise, float)                                                       \
+    MOMENTS(isa, moments_f64, double)                                                              \
+    PASS(isa, csr_pass_f64_f64_i32, double, double, std::int32_t)                                  \
+    PASS(isa, csr_pass_f32_f64_i64, float, double, std::int64_t)                                   \
+    PASS(isa, csr_pass_f32_f32_i32, float, float, std::int32_t)                                    \
+    SCATTER(isa, csr_scatter_f64_i32, double, std::int32_t)                                        \
+    SCATTER(isa, csr_scatter_f32_i64, float, std::int64_t)
+
+DECLARED(plain)
+#if defined(__x86_64__)
+DECLARED(avx2)
+DECLARED(avx512)
+#endif
+extern "C" int princomp_supported();
+
+namespace {
+
+constexpr int THREADS = 3;
+
+void demand(bool holds, const char *what, ptrdiff_t m, ptrdiff_t p) {
+    if (holds)
+        return;
+    std::fprintf(stderr, "%s is wrong at %td x %td\n", what, m, p);
+    std::exit(1);
+}
+
+template <class F> void in_threads(F work) {
+    vector<std::thread> threads;
+    for (int t = 0; t < THREADS; ++t)
+        threads.emplace_back(work, t);
+    for (auto &thread : threads)
+        thread.join();
+}
+
+// ---- dense ---------------------------------------------------------------------------------
+
+template <class In, class Kernel>
+void dense(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, bool weighted, double unit) {
+    std::mt19937 random(unsigned(m * 1000 + p));
+    std::normal_distribution<double> normal(3.0, 1.0);
+    vector<In> x(m * p);
+    for (auto &value : x)
+        value = In(normal(random));
+    vector<double> weights(weighted ? m : 0);
+    for (auto &weight : weights)
+        weight = 0.5 + std::abs(normal(random));
+    double total = 0.0;
+    vector<double> mean(p), scatter(p * p);
+    for (ptrdiff_t r = 0; r < m; ++r)
+        total += weighted ? weights[r] : 1.0;
+    for (ptrdiff_t r = 0; r < m; ++r)
+        for (ptrdiff_t i = 0; i < p; ++i)
+            mean[i] += (weighted ? weights[r] : 1.0) / total * double(x[r * p + i]);
+    for (ptrdiff_t r = 0; r < m; ++r)
+        for (ptrdiff_t i = 0; i < p; ++i)
+            for (ptrdiff_t j = 0; j < p; ++j)
+                scatter[i * p + j] += (weighted ? weights[r] : 1.0) * (x[r * p + i] - mean[i]) *
+                                      (x[r * p + j] - mean[j]);
+    in_threads([&](int) {
+        vector<double> out(2 * p + p * p);
+        demand(kernel(x.data(), m, p, p, weighted ? weights.data() : nullptr, out.data()) == 0,
+               what, m, p);
+        for (ptrdiff_t i = 0; i < p; ++i)
+            for (ptrdiff_t j = 0; j < p; ++j) {
+                const double size = std::sqrt(scatter[i * p + i] * scatter[j * p + j]) + total;
+                demand(std::abs(out[2 * p + i * p + j] - scatter[i * p + j]) < 1e3 * unit * size,
+                       what, m, p);
+            }
+    });
+}
+
+template <class F32, class F32P, class F64> void all_dense(F32 f32, F32P f32_precise, F64 f64) {
+    for (ptrdiff_t p : {1, 3, 6, 7, 8, 13, 17, 31, 40, 97, 200})
+        for (ptrdiff_t m : {1, 2, 5, 40, 300})
+            for (bool weighted : {false, true}) {
+                dense<float>("moments_f32", f32, m, p, weighted, 6e-8);
+                dense<float>("moments_f32_precise", f32_precise, m, p, weighted, 1e-15);
+                dense<double>("moments_f64", f64, m, p, weighted, 1e-15);
+            }
+    dense<float>("moments_f32", f32, 20, 800, false, 6e-8);
+    dense<double>("moments_f64", f64, 20, 800, false, 1e-15);
+}
+
+// ---- sparse --------------------------------------------------------------------------------
+
+template <class In, class I> struct Rows {
+    vector<In> values;
+    vector<I> columns, ends{0};
+    Rows(ptrdiff_t m, ptrdiff_t p) {
+        std::mt19937 random(unsigned(m * 77 + p));
+        for (ptrdiff_t r = 0; r < m; ++r) {
+            for (ptrdiff_t j = 0; j < p && r % 5; ++j)
+                if (random() % 3 == 0) {
+                    columns.push_back(I(j));
+                    values.push_back(In(int(random() % 9) - 4));
+                }
+            ends.push_back(I(columns.size()));
+        }
+        values.shrink_to_fit();
+        columns.shrink_to_fit();
+        ends.shrink_to_fit();
+    }
+};
+
+// Z += Bᵀ(BQ) of small integers: exact in every precision. Each thread takes a cache line.
+template <class In, class T, class I, class Kernel>
+void pass(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
+    const ptrdiff_t line = 64 / ptrdiff_t(sizeof(T)), step = THREADS * line;
+    const Rows<In, I> rows(m, p);
+    vector<T> q(p * step), middle(m * step), into(p * step);
+    for (ptrdiff_t i = 0; i < p * step; ++i)
+        q[i] = T(i % 7 - 3);
+    in_threads([&](int t) {
+        const ptrdiff_t at = t * line;
+        demand(kernel(rows.values.data(), rows.columns.data(), rows.ends.data(), m, nullptr,
+                      nullptr, q.data() + at, nullptr, middle.data() + at, into.data() + at,
+                      nullptr, step, 1) == 0,
+               what, m, p);
+    });
+    vector<double> expected(p * step);
+    for (ptrdiff_t r = 0; r < m; ++r)
+        for (ptrdiff_t v = 0; v < step; ++v) {
+            double y = 0.0;
+            for (auto e = rows.ends[r]; e < rows.ends[r + 1]; ++e)
+                y += double(rows.values[e]) * double(q[rows.columns[e] * step + v]);
+            for (auto e = rows.ends[r]; e < rows.ends[r + 1]; ++e)
+                expected[rows.columns[e] * step + v] += double(rows.values[e]) * y;
+        }
+    for (ptrdiff_t i = 0; i < p * step; ++i)
+        demand(double(into[i]) == expected[i], what, m, p);
+}
+
+template <class In, class I, class Kernel>
+void scatter(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
+    const Rows<In, I> rows(m, p);
+    vector<double> expected(p * p);
+    for (ptrdiff_t r = 0; r < m; ++r)
+        for (auto e = rows.ends[r]; e < rows.ends[r + 1]; ++e)
+            for (auto f = e; f < rows.ends[r + 1]; ++f)
+                expected[rows.columns[e] * p + rows.columns[f]] +=
+                    double(rows.values[e]) * double(rows.values[f]);
+    in_threads([&](int) {
+        vector<double> products(p * p), sums(p);
+        demand(kernel(rows.values.data(), rows.columns.data(), rows.ends.data(), m, p, nullptr,
+                      products.data(), sums.data()) == 0,
+               what, m, p);
+        for (ptrdiff_t i = 0; i < p; ++i)
+            for (ptrdiff_t j = i; j < p; ++j)
+                demand(products[i * p + j] == expected[i * p + j], what, m, p);
+    });
+}
+
+template <class A, class B, class C, class D, class E>
+void all_sparse(A f64_i32, B f32_f64_i64, C f32_i32, D scatter_f64, E scatter_f32) {
+    for (ptrdiff_t p : {1, 2, 17, 300})
+        for (ptrdiff_t m : {1, 4, 130, 600}) {
+            pass<double, double, std::int32_t>("csr_pass_f64_f64_i32", f64_i32, m, p);
+            pass<float, double, std::int64_t>("csr_pass_f32_f64_i64", f32_f64_i64, m, p);
+            pass<float, float, std::int32_t>("csr_pass_f32_f32_i32", f32_i32, m, p);
+            scatter<double, std::int32_t>("csr_scatter_f64_i32", scatter_f64, m, p);
+            scatter<float, std::int64_t>("csr_scatter_f32_i64", scatter_f32, m, p);
+        }
+}
+
+} // namespace
+
+#define ALL(isa)                                                                                   \
+    all_dense(princomp_##isa##_moments_f32, princomp_##isa##_moments_f32_precise,                  \
+              princomp_##isa##_moments_f64);                                                       \
+    all_sparse(princomp_##isa##_csr_pass_f64_f64_i32, princomp_##isa##_csr_pass_f32_f64_i64,       \
+               princomp_##isa##_csr_pass_f32_f32_i32, princomp_##isa##_csr_scatter_f64_i32,        \
+               princomp_##isa##_csr_scatter_f32_i64);                                              \
+    std::puts(#isa ": all right");
+
+int main() {
+    ALL(plain)
+#if defined(__x86_64__)
+    if (princomp_supported() >= 1) {
+        ALL(avx2)
+    }
+    if (princomp_supported() >= 2) {
+        ALL(avx512)
+    }
+#endif
+}
