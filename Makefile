@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit unit-numpy sanitize lint types contracts bench-small bench-online bench-file soak picture clean
+.PHONY: help demo test unit unit-numpy sanitize lint types contracts bench bench-small bench-online bench-file soak picture clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -57,6 +57,16 @@ bench-online: $(STAMP) ## rows a second of online fits, beside scikit-learn's
 
 bench-file: $(STAMP) ## a 6 GB file against reading it (writes it into build/)
 	$(BIN)/python benchmarks/large_file.py
+
+BENCH := build/bench-venv
+$(BENCH)/.installed: benchmarks/requirements.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+bench: $(BENCH)/.installed ## every shape beside its peers, about half an hour (CASE=… for some)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check .
+	$(BENCH)/bin/python benchmarks/run.py $(if $(CASE),'$(CASE)')
 
 picture: $(STAMP) ## redraw the picture in the README
 	$(BIN)/python docs/picture.py

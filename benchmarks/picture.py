@@ -1,0 +1,52 @@
+"""The ratios as a picture: a bar a case, a line at 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+BARS = {"estimator": ("best estimator", "#1b6ca8"), "anything": ("best of anything", "#e08e45")}
+
+
+def draw(results: list[dict[str, Any]], path: Path) -> None:
+    """A logarithmic scale, so that twice as fast and half as fast are equally long."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    height = 1.2 + 0.3 * len(results)
+    figure, axes = plt.subplots(figsize=(9, height), layout="constrained")
+    for number, (which, (label, colour)) in enumerate(BARS.items()):
+        places = [i + 0.38 * number for i, r in enumerate(results) if r[which]]
+        found = [r[which] for r in results if r[which]]
+        ratios = [part["ratio"] for part in found]
+        reach = [
+            [part["ratio"] - part["q1"] for part in found],
+            [part["q3"] - part["ratio"] for part in found],
+        ]
+        bars = axes.barh(
+            places,
+            [ratio - 1 for ratio in ratios],
+            left=1,
+            height=0.36,
+            xerr=reach,
+            error_kw={"linewidth": 0.7},
+            color=colour,
+            label=f"{label} ÷ princomp",
+        )
+        axes.bar_label(bars, [f"{ratio:.2g}" for ratio in ratios], fontsize=6, padding=3)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("{x:g}")
+    axes.tick_params(axis="x", which="both", labelsize=7)
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_yticks([i + 0.19 for i in range(len(results))], [r["case"] for r in results])
+    axes.tick_params(axis="y", labelsize=7)
+    axes.set_ylim(len(results), -0.5)
+    axes.set_xlabel(
+        "time of the best peer ÷ time of princomp (right of the line: princomp is faster)"
+    )
+    axes.legend(loc="best", fontsize=8)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)

@@ -1,0 +1,106 @@
+"""princomp side by side with its peers.
+
+python benchmarks/run.py                     every case
+python benchmarks/run.py 500000x100          those with this in their name; globs too
+python benchmarks/run.py growth              how time grows with n, p and k
+python benchmarks/run.py --list
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import growth
+import measure
+import report
+from bound import Machine, machine
+from cases import Case, chosen
+from libraries import DISTRIBUTIONS, LIBRARIES
+from picture import draw
+from rich.console import Console
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="princomp side by side with its peers")
+    parser.add_argument("cases", nargs="*", help="part of a name, or a glob; growth")
+    parser.add_argument("--list", action="store_true", help="names of the cases, and stop")
+    parser.add_argument("--quick", action="store_true", help="a quarter of the rounds")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of rounds, a case")
+    parser.add_argument("--peers", default=",".join(LIBRARIES), help="libraries, with commas")
+    parser.add_argument("--out", type=Path, default=Path("build/bench"))
+    return parser.parse_args()
+
+
+def versions() -> dict[str, str]:
+    found = {}
+    for name in DISTRIBUTIONS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def write(path: Path, on: Machine, results: list[dict[str, Any]]) -> None:
+    document = {
+        "machine": vars(on),
+        "versions": versions(),
+        "date": time.strftime("%Y-%m-%d %H:%M"),
+        "results": results,
+    }
+    path.write_text(json.dumps(document, indent=1))
+
+
+def main() -> None:
+    asked = arguments()
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=120)
+    cases: list[Case] = chosen(asked.cases)
+    if asked.list:
+        for case in cases:
+            console.print(case.name)
+        return
+    on = machine()
+    console.print(
+        f"{on.cpu}, {on.cores} cores; reads {on.read_bytes_s / 1e9:.1f} GB/s; "
+        + ", ".join(f"{kind} {rate / 1e9:.0f} Gflop/s" for kind, rate in on.flops_s.items())
+    )
+    asked.out.mkdir(parents=True, exist_ok=True)
+    budget = asked.seconds / (4 if asked.quick else 1)
+    if asked.cases == ["growth"]:
+        series = growth.run(on, asked.out, budget)
+        console.print(growth.table(series))
+        write(asked.out / "growth.json", on, [r for part in series.values() for r in part])
+        return
+    # A part of the table does not replace the whole one.
+    to = asked.out / ("part.json" if asked.cases else "results.json")
+    results = []
+    slow: dict[object, dict[str, str]] = {}
+    for case in cases:
+        known = slow.setdefault((case.n, case.p, case.task), {})
+        result = measure.run(
+            case,
+            on,
+            asked.out,
+            budget=budget,
+            libraries=asked.peers.split(","),
+            passed_over=known,
+        )
+        known.update(measure.slow_ones(result))
+        results.append(result)
+        report.show(console, result)
+        write(to, on, results)
+    console.print()
+    console.print(report.table(results))
+    draw(results, to.with_suffix(".png"))
+    console.print(f"\n{to} and {to.with_suffix('.png').name}")
+
+
+if __name__ == "__main__":
+    main()
