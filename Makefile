@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit unit-numpy sanitize lint types contracts bench bench-small bench-online bench-file soak picture clean
+.PHONY: help demo test unit unit-numpy sanitize lint types contracts bench bench-file soak picture clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,12 +48,6 @@ types: $(STAMP) ## strict type check
 
 contracts: $(STAMP) ## the rooms and their order of imports
 	$(BIN)/lint-imports --no-cache
-
-bench-small: $(STAMP) ## small fits side by side with scikit-learn
-	$(BIN)/python benchmarks/small_fit.py
-
-bench-online: $(STAMP) ## rows a second of online fits, beside scikit-learn's
-	$(BIN)/python benchmarks/online.py
 
 bench-file: $(STAMP) ## a 6 GB file against reading it (writes it into build/)
 	$(BIN)/python benchmarks/large_file.py

@@ -28,7 +28,7 @@ from princomp.errors import (
     NotFiniteError,
     OutputError,
 )
-from princomp.summaries.centred_rows import CentredRows
+from princomp.summaries.dense_rows import DenseRows
 
 N, P = 2_600, 12  # ten blocks of 256 rows, and one of 40
 
@@ -339,18 +339,23 @@ def test_rows_that_were_half_added_are_not_on_the_disk(name, number, tmp_path, c
     options, X, weights = ROUTES[name]
     file = npy(tmp_path, X)
     whole = bits(fit(file, options, weights))
-    calls, own = [], CentredRows.add_rmatmul
+    calls = []
 
-    def add(*words):
-        own(*words)
-        calls.append(words)
-        if len(calls) == number:
-            raise KeyboardInterrupt
+    def stopping(own):
+        def add(*words):
+            own(*words)
+            calls.append(words)
+            if len(calls) == number:
+                raise KeyboardInterrupt
+
+        return add
 
     with monkeypatch.context() as patch:
         if number != 7:
             often(patch)
-        patch.setattr(CentredRows, "add_rmatmul", add)
+        # The first adds what a sketch is of the rows, the second what a search is.
+        for name_ in ("add_rmatmul", "add_images"):
+            patch.setattr(DenseRows, name_, stopping(getattr(DenseRows, name_)))
         if "sketch" in name and number > 11:
             pytest.skip("eleven blocks are all that there are")
         with pytest.raises(KeyboardInterrupt):

@@ -110,13 +110,14 @@ def test_a_hadamard_design_with_scaled_columns(solver):
 
 @pytest.mark.parametrize("solver", FINDING_ALL)
 def test_the_identity(solver):
+    # LAPACK promises p units of the largest, times a small number.
     model = PCA(svd_solver=solver).fit(np.eye(6))
-    np.testing.assert_allclose(model.explained_variance_[:5], 1 / 5, rtol=4 * EPS)
+    np.testing.assert_allclose(model.explained_variance_[:5], 1 / 5, rtol=12 * EPS)
     assert model.explained_variance_[5] == 0
     assert sine(model.components_[5:], np.full((1, 6), 6**-0.5)) <= 30 * 6 * EPS
     assert_orthonormal(model.components_)
     plain = PCA(center=False, svd_solver=solver).fit(np.eye(6))
-    np.testing.assert_allclose(plain.explained_variance_, 1 / 5, rtol=4 * EPS)
+    np.testing.assert_allclose(plain.explained_variance_, 1 / 5, rtol=12 * EPS)
     assert plain.certificate_.inseparable == [(i, i + 1) for i in range(5)]
     assert (PCA.from_covariance(np.eye(6)).explained_variance_ == 1).all()
 

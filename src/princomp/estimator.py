@@ -22,7 +22,7 @@ from princomp.model_file import write
 from princomp.parameters import Request
 from princomp.progress import Tell
 from princomp.runs import passes_of
-from princomp.sources.any import rows_of
+from princomp.sources.any import Rows, rows_of
 from princomp.sources.memory import not_finite_in, refuse_not_finite
 from princomp.sources.source import Source
 from princomp.summaries.blocks import first_not_finite
@@ -217,7 +217,8 @@ class PCA(
             When the checkpoint belongs to another run, or another run holds it.
         ShapeError, ConstantColumnError, ParameterError
         """
-        return self._fit(X, sample_weight, progress, checkpoint)
+        self._fit(X, sample_weight, progress, checkpoint)
+        return self
 
     def _fit(
         self,
@@ -226,8 +227,8 @@ class PCA(
         progress: Tell | None,
         checkpoint: Any,
         command: dict[str, Any] | None = None,
-    ) -> Self:
-        """Fit; ``command`` is what the checkpoint says resumes it."""
+    ) -> Rows:
+        """Fit, and the rows as they were read; ``command`` is what a checkpoint says resumes it."""
         request = Request.of(self)
         before = self.__dict__.copy()
         passes = None
@@ -251,7 +252,7 @@ class PCA(
         finally:
             if passes is not None:
                 passes.close()
-        return self
+        return data, columns, file
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit, then transform the same rows: exactly ``fit(X).transform(X)``.
@@ -267,7 +268,9 @@ class PCA(
                 place={"parameter": "X"},
                 hint="give a function that makes a new iterator: fit_transform(lambda: batches())",
             )
-        return self.fit(X, y, sample_weight)._scores(X)
+        rows = self._fit(X, sample_weight, None, None)
+        # What had to be opened is opened again: it may be a function that gives the rows anew.
+        return self._scores(X) if isinstance(rows[0], Source) else self._scores_of(*rows)
 
     # ---- using -------------------------------------------------------------------------
 
@@ -287,7 +290,12 @@ class PCA(
 
     def _scores(self, X: Any) -> FloatArray:
         self._state  # noqa: B018  (raises where nothing is fitted)
-        data, _, file = self._rows(X, reset=False)
+        return self._scores_of(*self._rows(X, reset=False))
+
+    def _scores_of(self, data: Any, columns: Any, file: str | None) -> FloatArray:
+        """Scores of rows whose columns are those of the fit."""
+        if not isinstance(data, Source):
+            return self._chunk_scores(data, data, 0, file)
         at, parts = 0, []
         for rows in blocks_of(data):
             parts.append(self._chunk_scores(rows, data, at, file))

@@ -12,19 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray
+from princomp.arrays import FloatArray, one_blas_thread
 from princomp.certificate import Certificate, certify
 from princomp.errors import NotAvailableError
+from princomp.kernels.scores import scores
 from princomp.planning import Choice, Facts, Plan
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Extremes, Moments, Sketch, Triangle
 from princomp.summaries.blocks import is_sparse
 from princomp.summaries.centred_rows import split_full_columns
+from princomp.threads import in_order
 
 __all__ = ["Fitted"]
 
-# Rows of a transform that are centred at a time: the copy stays in the cache.
+# Rows of a likelihood that are centred at a time: the copy stays in the cache.
 _CHUNK_NUMBERS = 2**17
+# Numbers of a transform that a thread takes at a time, and from how many on there are threads.
+_PIECE_NUMBERS, _THREADS_PAY = 2**20, 2**19
 # How far, in units of the resolution, a row may stand off a degenerate model.
 _OFF_SUPPORT = 100.0
 
@@ -83,7 +87,10 @@ class Fitted:
     @cached_property
     def components(self) -> FloatArray:
         """Axes (k, p) in the precision of the data."""
-        return _frozen(self.spectrum.axes[: self.k].astype(self.dtype))
+        axes = self.spectrum.axes
+        if axes.dtype == self.dtype and len(axes) == self.k:
+            return axes  # read-only already
+        return _frozen(axes[: self.k].astype(self.dtype))
 
     @cached_property
     def variances(self) -> FloatArray:
@@ -160,24 +167,36 @@ class Fitted:
     def scores(self, data: Any, *, whiten: bool = False) -> FloatArray:
         """Centred (scaled) rows on the axes: (n, k), in the precision of the data."""
         self._need_mean()
-        precision = np.dtype(data.dtype)
+        precision = data.dtype
+        right = self._projection(precision, whiten)
+        if is_sparse(data):
+            return self._sparse_scores(data, right)
+        high, low = self._mean_parts(precision)
+        out = np.empty((len(data), self.k), dtype=precision)
+        if data.size < _THREADS_PAY:
+            scores(data, high, low, right, out)
+            return out
+        step = max(1, _PIECE_NUMBERS // self.p)
+
+        def fill(start: int) -> None:
+            stop = start + step
+            scores(data[start:stop], high, low, right, out[start:stop])
+
+        with one_blas_thread():
+            for _ in in_order(fill, range(0, len(data), step)):
+                pass
+        return out
+
+    def _projection(self, precision: np.dtype[Any], whiten: bool) -> FloatArray:
+        """What centred rows are multiplied with (p, k)."""
+        if self.scale is None and not whiten and precision == self.dtype:
+            return self.components.T  # kept already
         axes = self.spectrum.axes[: self.k]
         if self.scale is not None:
             axes = axes / self.scale
         if whiten:
             axes = axes * self._whitening[:, None]
-        right = np.ascontiguousarray(axes.T, dtype=precision)
-        if is_sparse(data):
-            return self._sparse_scores(data, right)
-        high, low = self._mean_parts(precision)
-        out = np.empty((len(data), self.k), dtype=precision)
-        step = max(1, _CHUNK_NUMBERS // self.p)
-        with np.errstate(all="ignore"):  # infinite input is reported by the caller
-            for start in range(0, len(data), step):
-                rows = np.subtract(data[start : start + step], high, order="C")
-                rows -= low
-                np.matmul(rows, right, out=out[start : start + step])
-        return out
+        return np.ascontiguousarray(axes.T, dtype=precision)
 
     def _sparse_scores(self, data: Any, right: FloatArray) -> FloatArray:
         full, light = split_full_columns(data, self.mean, self.column_variances)
@@ -211,8 +230,15 @@ class Fitted:
         return np.where(sound, 1.0 / np.sqrt(np.where(sound, self.variances, 1.0)), 0.0)
 
     def _mean_parts(self, precision: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
-        high = self.mean.astype(precision)
-        return high, ((self.mean - high) + self.mean_low).astype(precision)
+        """The mean in this precision, and what it leaves over."""
+        if precision.itemsize == self.mean.itemsize:
+            return self.mean, self.mean_low
+        return self._mean_in_float32
+
+    @cached_property
+    def _mean_in_float32(self) -> tuple[FloatArray, FloatArray]:
+        high = self.mean.astype(np.float32)
+        return high, ((self.mean - high) + self.mean_low).astype(np.float32)
 
     def _need_mean(self) -> None:
         if not self.mean_known:

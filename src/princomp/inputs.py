@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from princomp.errors import ColumnError, ParameterError, ShapeError
 from princomp.sources.any import Rows, is_file, is_plain, rows_of
 from princomp.sources.frames import column_names, is_frame
+from princomp.sources.memory import as_rows, labels_of_floats
 from princomp.sources.source import Source
 from princomp.summaries.blocks import Weights
 
@@ -25,13 +26,21 @@ class TableInput:
 
     def _rows(self, X: Any, *, reset: bool) -> Rows:
         """Rows to compute with, after their columns were compared with those of the fit."""
-        if not is_plain(X) and is_frame(X):
+        if is_plain(X):
+            data, columns, file = as_rows(X), None, None
+        elif (labels := labels_of_floats(X)) is not None:
+            data, columns, file = as_rows(X.to_numpy()), labels or None, None
+            known = self.__dict__.get("feature_names_in_")
+            if labels and not reset and (known is None or labels != tuple(known)):
+                self._check_names(X, reset)
+        elif type(X) is not list and is_frame(X):
             self._check_names(X, reset)
             return rows_of(X)
-        known = None
-        if not reset and (is_file(X) or callable(X) or isinstance(X, Iterator)):
-            known = self.__dict__.get("feature_names_in_")
-        data, columns, file = rows_of(X, columns=None if known is None else list(known))
+        else:
+            known = None
+            if not reset and (is_file(X) or callable(X) or isinstance(X, Iterator)):
+                known = self.__dict__.get("feature_names_in_")
+            data, columns, file = rows_of(X, columns=None if known is None else list(known))
         self._check_columns(data.shape[1], reset)
         if not reset and columns is None and "feature_names_in_" in self.__dict__:
             warnings.warn(
@@ -50,7 +59,11 @@ class TableInput:
             validate_data(self, frame, reset=reset, skip_check_array=True)
         except ValueError as error:
             known = [str(name) for name in self.__dict__.get("feature_names_in_", ())]
-            given = column_names(frame)
+            try:
+                given = column_names(frame)
+            except ValueError:  # a name that stands twice
+                rows_of(frame)  # says which
+                raise
             missing = [name for name in known if name not in given]
             new = [name for name in given if name not in known]
             told = [

@@ -18,6 +18,7 @@ __all__ = ["Request", "checked_components", "is_a"]
 
 # Below so many numbers nobody asks the system how much memory is free.
 _LARGE = 2**23
+_SOLVERS = tuple(SOLVERS)
 _SCALES = ("unit", "pareto", "range")
 _MISSING = ("error", "drop")
 _NORMALIZERS = ("auto", "QR", "LU", "none")
@@ -51,10 +52,13 @@ class Request(NamedTuple):
         scale = parameters.scale
         if isinstance(scale, str):
             _among("scale", scale, _SCALES, "None", "an array of divisors")
-        _among("svd_solver", parameters.svd_solver, tuple(SOLVERS))
+        _among("svd_solver", parameters.svd_solver, _SOLVERS)
         _among("missing", parameters.missing, _MISSING)
-        for name in ("center", "whiten", "copy"):
-            value = getattr(parameters, name)
+        for name, value in (
+            ("center", parameters.center),
+            ("whiten", parameters.whiten),
+            ("copy", parameters.copy),
+        ):
             if value is not True and value is not False and not isinstance(value, np.bool_):
                 raise _unlawful(name, value, "True", "False")
         normalizer = parameters.power_iteration_normalizer
@@ -92,7 +96,7 @@ class Request(NamedTuple):
     def facts(self, data: Any) -> Facts:
         """What a plan for these rows (n, p) is decided from."""
         n, p = data.shape
-        dtype = "float32" if data.dtype == np.float32 else "float64"
+        dtype = "float32" if data.dtype.char == "f" else "float64"
         if isinstance(data, Source):
             return Facts(
                 n or 0,
@@ -136,9 +140,9 @@ def checked_components(k: Any) -> int | float | str | None:
 def is_a(value: Any, kind: Any) -> bool:
     """Whether a value is a number of a kind; True and False are none."""
     # The built-in types first: looking a number up in an abstract class takes longer.
-    return type(value) is int or (
-        isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-    )
+    if type(value) is int or (type(value) is float and kind is Real):
+        return True
+    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
 
 
 def _among(name: str, value: Any, lawful: tuple[str, ...], *others: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.arrays import FloatArray
+from princomp.arrays import EPS, FloatArray
 from princomp.errors import DataError
 
 __all__ = ["for_fraction"]
@@ -32,11 +32,11 @@ def for_fraction(rates: FloatArray, fraction: float, *, reach: bool = False) -> 
             "every column is constant: there is no variance to take a fraction of",
             hint="ask for a number of components, or leave constant columns out",
         )
-    accumulated = np.cumsum(rates)
+    accumulated = np.add.accumulate(rates)
     if reach:
         # 0.5 + 0.25 + 0.05 must reach 0.8 although its last bit may not.
-        slack = 4 * np.finfo(np.float64).eps * len(rates)
-        needed = int(np.searchsorted(accumulated, fraction - slack, side="left")) + 1
+        slack = 4 * EPS * len(rates)
+        needed = int(accumulated.searchsorted(fraction - slack)) + 1
     else:
-        needed = int(np.searchsorted(accumulated, fraction, side="right")) + 1
+        needed = int(accumulated.searchsorted(fraction, side="right")) + 1
     return needed if needed <= len(rates) else None

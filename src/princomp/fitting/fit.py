@@ -58,37 +58,32 @@ def fit_rows(
     """
     if passes is not None and passes.checkpoint is not None:
         request = request._replace(memory=passes.checkpoint.limit)
-    if isinstance(data, Source):
-        data = _held_if_small(data, request)
-    facts = request.facts(data)
-    choice = choose(facts)
-    if choice.summary == "hold":
-        data = whole(data, facts.limit)
-        facts = request.facts(data)
-        choice = choose(facts)
+    data, facts, choice = _planned(data, request)
+    job = Job(data, weights, request, columns, None, passes)
     n, dropped = data.shape[0], 0
     if n is not None:
         check_weights(weights, n)
-    if request.drop and choice.summary == "columns" and facts.held:
+    if not facts.held:
+        job = job._replace(identities=data.identities())
+    elif request.drop and choice.summary == "columns":
         # The rows are multiplied directly, so the incomplete ones must go first.
         data, weights, dropped = complete(data, weights)
-    before = () if facts.held else data.identities()
-    job = Job(data, weights, request, columns, None, passes, before)
+        job = job._replace(data=data, weights=weights)
     kind, name = _kind(choice, facts)
     # Rows that cannot be read again are multiplied in float64 at once.
     precise = not facts.repeatable
+    folded = job.fold(PairOf(kind, Extremes) if request.by_range else kind, name, precise=precise)
+    summary = folded.summary
     if request.by_range:
-        both = job.fold(PairOf(kind, Extremes), name, precise=precise)
-        job = job._replace(extremes=both.summary.second)
-        folded = both._replace(summary=both.summary.first)
-    else:
-        folded = job.fold(kind, name, precise=precise)
+        job = job._replace(extremes=summary.second)
+        summary = summary.first
     dropped += folded.dropped
     if n is None:
         n = folded.seen
         check_weights(weights, n)
-    check_rows(folded.summary, n, dropped)
-    solved = _solved(job, folded.summary, choice)
+        facts = facts._replace(rows=n)
+    check_rows(summary, n, dropped)
+    solved = _solved(job, summary, choice)
     return Fitted(
         summary=solved.summary,
         spectrum=solved.spectrum,
@@ -97,7 +92,7 @@ def fit_rows(
         centred=request.center,
         dtype=data.dtype,
         n_samples=n - dropped,
-        facts=facts if facts.rows == n else facts._replace(rows=n),
+        facts=facts,
         choice=solved.choice,
         fallbacks=solved.fallbacks,
         passes=solved.passes,
@@ -105,6 +100,19 @@ def fit_rows(
         dropped=dropped,
         extremes=job.extremes,
     )
+
+
+def _planned(data: Any, request: Request) -> tuple[Any, Facts, Choice]:
+    """The rows, in memory where they may as well be, with what is known and planned of them."""
+    if isinstance(data, Source):
+        data = _held_if_small(data, request)
+    facts = request.facts(data)
+    choice = choose(facts)
+    if choice.summary == "hold":
+        data = whole(data, facts.limit)
+        facts = request.facts(data)
+        choice = choose(facts)
+    return data, facts, choice
 
 
 def _kind(choice: Choice, facts: Facts) -> tuple[Any, str]:

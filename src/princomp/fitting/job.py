@@ -22,6 +22,9 @@ from princomp.summaries.blocks import Weights
 
 __all__ = ["Job", "Solved", "check_rows", "check_shape", "safe_divisor"]
 
+# Below so many numbers BLAS stays on one thread by itself, as the engine knows.
+_ONE_THREAD = 2**12
+
 
 class Job(NamedTuple):
     """Rows (none where only a summary is solved) and what is asked of them."""
@@ -42,9 +45,19 @@ class Job(NamedTuple):
         InputChangedError
             When a file is not the one that it was when the fit began.
         """
+        data = self.data
+        if (
+            self.passes is None
+            and type(data) is np.ndarray
+            and data.size < _ONE_THREAD
+            and not self.request.drop
+            and len(data) <= kind.block_rows(data.shape[1])
+        ):
+            # One block: nothing to cut, to hand out or to tell.
+            return Folded(kind.of(data, self.weights, precise=precise), 0, len(data))
         folded = fold(
             kind,
-            self.data,
+            data,
             self.weights,
             drop=self.request.drop,
             precise=precise,

@@ -14,6 +14,7 @@ from princomp.planning import Choice
 from princomp.scaling import divisors
 from princomp.solvers import dense, lanczos
 from princomp.solvers.null_space import completed
+from princomp.spectrum import Spectrum
 from princomp.summaries import Moments, Triangle
 
 __all__ = ["refined", "solve_summary"]
@@ -29,16 +30,23 @@ def solve_summary(job: Job, summary: Any, choice: Choice, passes: int) -> Solved
     scale = divisors(request.scale, summary, job.extremes, job.names)
     ready = prepared(summary, scale, request.center)
     wanted = check_wanted(request.n_components, summary, request.solver)
+    most = most_components(summary)
+
+    def rule(known: Spectrum) -> int:
+        k = resolve(wanted, known, summary.rows, most)
+        assert k is not None  # all variances are known
+        return k
+
+    whole = wanted if isinstance(wanted, int) else None
     if isinstance(summary, Triangle):
-        spectrum = dense.solve_triangle(ready)
-    elif choice.solver == "lanczos" and isinstance(wanted, int):
+        spectrum = dense.solve_triangle(ready, rule if whole is None else whole)
+    elif choice.solver == "lanczos" and whole is not None:
         rng = np.random.default_rng(0)
         with one_blas_thread():
-            spectrum = lanczos.solve_moments(ready, wanted, tol=request.tol, rng=rng)
+            spectrum = lanczos.solve_moments(ready, whole, tol=request.tol, rng=rng)
     else:
-        spectrum = dense.solve_moments(ready, wanted if isinstance(wanted, int) else None)
-    k = resolve(wanted, spectrum, summary.rows, most_components(summary))
-    assert k is not None  # all variances are known
+        spectrum = dense.solve_moments(ready, rule if whole is None else whole)
+    k = rule(spectrum)
     return Solved(completed(spectrum, k), k, summary, scale, choice, passes)
 
 
@@ -69,14 +77,21 @@ def refined(job: Job, solved: Solved) -> Solved:
 
 def _unresolved(solved: Solved) -> bool:
     """Whether the last component, or the mean of those left out, is near the resolution."""
-    spectrum, k = solved.spectrum, solved.k
+    spectrum, k, summary = solved.spectrum, solved.k, solved.summary
     needed = _RESOLVED * spectrum.resolution
     if needed == 0.0 or not k:
         return False
-    limit, columns = solved.summary.rank_limit, solved.summary.p
-    noise_resolved = spectrum.left_out(k, limit) > needed * (columns - k)
-    if spectrum.variances[min(k, limit) - 1] > needed and (k >= limit or noise_resolved):
+    limit, columns, variances = summary.rank_limit, summary.p, spectrum.variances
+    last = variances[min(k, limit) - 1]
+    if last > needed and k >= limit:
+        return False
+    noise = needed * (columns - k)
+    # The first variance left out is less than all of them, and most often enough.
+    noise_resolved = (k < min(limit, len(variances)) and variances[k] > noise) or (
+        spectrum.left_out(k, limit) > noise
+    )
+    if last > needed and noise_resolved:
         return False
     # Columns without spread have their zeros by right: no route resolves them better.
-    rank = min(limit, np.count_nonzero(solved.summary.column_scatter))
-    return bool(spectrum.variances[min(k, rank) - 1] <= needed) or (k < rank and not noise_resolved)
+    rank = min(limit, np.count_nonzero(summary.column_scatter))
+    return bool(variances[min(k, rank) - 1] <= needed) or (k < rank and not noise_resolved)

@@ -29,6 +29,8 @@ constexpr index STRIP_ROWS = 32;
 constexpr index SAMPLE = 256;
 // Columns of a tile are broadcast one by one: four, or eight where few vectors stand beside them.
 constexpr int FEW = 4, MANY = 8;
+// Sums that keep the processor's multipliers busy.
+constexpr int ENOUGH_SUMS = 8;
 
 template <class T, int bytes> struct Vector {
     typedef T type __attribute__((vector_size(bytes)));
@@ -123,14 +125,14 @@ template <class In, class T, int bytes, bool weighted> struct Packed {
                     sums[at + v * lanes + i] += double(total[v][i]);
     }
 
-    // Rows [row, row + rows) as panels, each (rows, its width).
-    void chunk(index row, index rows, T *to, double *sums) const {
+    // Rows [row, row + rows) as panels, each (held, its width); what is left of them is zero.
+    void chunk(index row, index rows, index held, T *to, double *sums) const {
         for (index done = 0; done < rows; done += STRIP_ROWS) {
             const index now = rows - done < STRIP_ROWS ? rows - done : STRIP_ROWS;
             for (index at = 0; at < padded;) {
                 const index panel = at / width * width;
                 const index step = padded - panel < width ? padded - panel : width;
-                T *into = to + panel * rows + done * step + (at - panel);
+                T *into = to + panel * held + done * step + (at - panel);
                 const index left = (panel + step - at) / lanes;
                 if (left >= 3) {
                     strip<3>(row + done, now, at, into, step, sums);
@@ -143,6 +145,10 @@ template <class In, class T, int bytes, bool weighted> struct Packed {
                     at += lanes;
                 }
             }
+        }
+        for (index panel = 0; panel < padded; panel += width) {
+            const index step = padded - panel < width ? padded - panel : width;
+            std::memset(to + panel * held + rows * step, 0, sizeof(T) * step * (held - rows));
         }
     }
 };
@@ -180,37 +186,41 @@ void tile(const T *left, index left_step, const T *right, index right_step, inde
           const Ahead &ahead, double *out, index p, index height, index columns) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
-    V sums[tall][wide];
-#pragma GCC unroll 8
-    for (int i = 0; i < tall; ++i)
-#pragma GCC unroll 8
-        for (int v = 0; v < wide; ++v)
-            sums[i][v] = V{};
+    // Few sums would wait for one another, so they are taken twice, over every other row.
+    constexpr int turns = tall * wide < ENOUGH_SUMS ? 2 : 1;
+    V sums[turns][tall][wide] = {};
     const char *next = ahead.at;
     const index line = ahead.line();
-    for (index r = 0; r < rows; ++r, next += line) {
+    for (index r = 0; r < rows; r += turns, next += line) {
         __builtin_prefetch(next, 0, 2);
-        V values[wide];
-#pragma GCC unroll 8
-        for (int v = 0; v < wide; ++v)
-            values[v] = load<V>(right + r * right_step + v * lanes);
-#pragma GCC unroll 8
-        for (int i = 0; i < tall; ++i) {
-            const T one = left[r * left_step + i];
+#pragma GCC unroll 2
+        for (int turn = 0; turn < turns; ++turn) {
+            V values[wide];
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
-                sums[i][v] += one * values[v];
+                values[v] = load<V>(right + (r + turn) * right_step + v * lanes);
+#pragma GCC unroll 8
+            for (int i = 0; i < tall; ++i) {
+                const T one = left[(r + turn) * left_step + i];
+#pragma GCC unroll 8
+                for (int v = 0; v < wide; ++v)
+                    sums[turn][i][v] += one * values[v];
+            }
         }
     }
+    if constexpr (turns == 2)
+        for (int i = 0; i < tall; ++i)
+            for (int v = 0; v < wide; ++v)
+                sums[0][i][v] += sums[1][i][v];
     for (int i = 0; i < tall && i < height; ++i)
         for (int v = 0; v < wide; ++v) {
             double *to = out + i * p + v * lanes;
             const index count = columns - v * lanes;
             if (count >= lanes)
-                add_doubles<T, bytes>(sums[i][v], to);
+                add_doubles<T, bytes>(sums[0][i][v], to);
             else
                 for (index j = 0; j < count; ++j)
-                    to[j] += double(sums[i][v][j]);
+                    to[j] += double(sums[0][i][v][j]);
         }
 }
 
@@ -335,9 +345,9 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     const index padded = (p + lanes - 1) / lanes * lanes;
     const index fit = CHUNK_BYTES / (padded * index(sizeof(T))) / STRIP_ROWS * STRIP_ROWS;
     const index most = p >= WIDE ? WIDE_CHUNK_ROWS : fit < CHUNK_ROWS ? fit : CHUNK_ROWS;
-    const index rows = m < most ? m : most;
+    const index rows = m < most ? m : most, held = rows + rows % 2; // tiles may take rows by twos
     // Packed rows (FEW more numbers are read past a narrow last panel), shift, sums, roots.
-    const std::size_t packed_size = (std::size_t(rows * padded + MANY) * sizeof(T) + 63) / 64 * 64;
+    const std::size_t packed_size = (std::size_t(held * padded + MANY) * sizeof(T) + 63) / 64 * 64;
     const std::size_t shift_size = (std::size_t(padded) * sizeof(T) + 63) / 64 * 64;
     char *memory = static_cast<char *>(
         room.of(packed_size + shift_size + sizeof(double) * (p + (weighted ? m : 0))));
@@ -354,7 +364,7 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
             roots[r] = std::sqrt(weights[r]);
         }
     }
-    std::memset(packed + rows * padded, 0, MANY * sizeof(T));
+    std::memset(packed + held * padded, 0, MANY * sizeof(T));
     std::memset(shift, 0, shift_size);
     find_shift<In, T>(x, m, p, stride, weighted ? weights : nullptr, total, sums, shift);
     std::memset(sums, 0, sizeof(double) * p);
@@ -370,11 +380,11 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     index chunks = 0;
     for (index row = 0; row < m; row += rows, ++chunks) {
         const index now = m - row < rows ? m - row : rows;
-        from.chunk(row, now, packed, sums);
+        from.chunk(row, now, now + now % 2, packed, sums);
         const char *next = reinterpret_cast<const char *>(x + (row + now) * stride);
         const index left = m - row - now < rows ? m - row - now : rows;
         const Ahead ahead = {next, next + left * stride * index(sizeof(In))};
-        add_products<T, bytes>(packed, now, p, padded, ahead, scatter);
+        add_products<T, bytes>(packed, now + now % 2, p, padded, ahead, scatter);
     }
 
     for (index j = 0; j < p; ++j)

@@ -6,6 +6,7 @@ from princomp.kernels.gram import chunk_bytes
 from princomp.kernels.native import name_in_use
 from princomp.planning.facts import Choice, Facts
 from princomp.solvers.krylov import block_width, room_for
+from princomp.solvers.lanczos import search_room, wide_block
 from princomp.solvers.nystrom import width_for
 from princomp.summaries import block_rows
 from princomp.summaries.blocks import handful, panel_rows
@@ -13,6 +14,10 @@ from princomp.summaries.sketch import wide_block_rows
 from princomp.threads import default_threads
 
 __all__ = ["krylov_room", "memory_needed"]
+
+# Bytes that a thread holds of dense rows while it multiplies them: the longest panel and what
+# becomes of it.
+_PANEL = 2**24
 
 
 def memory_needed(facts: Facts, choice: Choice) -> int:
@@ -47,13 +52,17 @@ def memory_needed(facts: Facts, choice: Choice) -> int:
         fixed = reader + _wide_blocks(facts, size) + 8 * p * width * 8
         space = room_for(whole, p, krylov_room(facts, fixed)) + width
         return fixed + p * (space + 2 * whole) * 8
+    # Threads centre a panel each, and hand over what they made of it.
+    at_once = min(default_threads() * _PANEL, n * p * size) if facts.stored is None else 0
+    rows = at_once if facts.stored is None else 12 * facts.stored
     if choice.solver == "randomized":
-        # A sketch, its factor and the product it is made of, beside the centred rows.
-        return n * p * size + 4 * (k + 10) * max(n, p) * size
-    copy = n * p * size if facts.stored is None else 12 * facts.stored
+        # A sketch, its factor and the product it is made of.
+        return rows + 4 * (k + 10) * max(n, p) * size
     if choice.solver == "row_gram":
-        return copy + 4 * n * n * 8 + 3 * k * p * 8
-    return copy + 2 * (6 * k + 136) * min(n, p) * 8 + 3 * k * (n + p) * 8
+        return rows + (default_threads() + 4) * n * n * 8 + 4 * k * p * 8
+    side, width = (p if p <= n or facts.stored is None else n), wide_block(k)
+    room = search_room(side, k) + 4 * width
+    return rows + side * min(room, side) * 8 + 3 * k * (n + p) * 8
 
 
 def krylov_room(facts: Facts, fixed: int | None = None) -> int | None:

@@ -11,7 +11,11 @@ __all__ = [
     "GRAM_ROWS",
     "LANCZOS_COLUMNS",
     "LANCZOS_SHARE",
+    "ROW_PRODUCTS_SHARE",
     "SCATTER_COLUMNS",
+    "SEARCH_COLUMNS",
+    "SEARCH_ROWS",
+    "SEARCH_SHARE",
     "SMALL",
     "SOLVERS",
     "SPARSE_GRAM_ROWS",
@@ -36,6 +40,18 @@ SCATTER_COLUMNS = 10_000
 SPARSE_SCATTER = 2_000
 # GRAM_ROWS: the n × n products of 10,000 rows are 800 MB.
 GRAM_ROWS = 10_000
+# ROW_PRODUCTS_SHARE: n × n products of n rows take as long as n times this many products of
+# the rows with 16 vectors: at 1,000 × 20,000, 138 and 18 ms (float32), 265 and 39 (float64).
+ROW_PRODUCTS_SHARE = 1 / 130
+# SEARCH_COLUMNS, SEARCH_SHARE: from so many columns a search by products with the rows is
+# quicker than a scatter, as long as so small a share of the components is wanted. It takes 6
+# to 10 products where directions stand out, each 12 and 24 ms at 4,000 × 4,000 (float32,
+# float64), and 30 to 50 where none do; the scatter takes 400 and 750 ms there, and the search
+# in it 300.
+SEARCH_COLUMNS, SEARCH_SHARE = 3_000, 0.05
+# SEARCH_ROWS: the same for rows, where there are fewer of those. At 1,000 × 20,000 the search
+# takes 5 and 8 products where directions stand out: 120 and 340 ms, row products 160 and 295.
+SEARCH_ROWS = {"float32": 700, "float64": 1_500}
 # SPARSE_GRAM_ROWS: sparse rows up to this many have cheap products with each other.
 SPARSE_GRAM_ROWS = 2_000
 

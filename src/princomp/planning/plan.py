@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from princomp.memory import in_words
-from princomp.planning.facts import Choice, Facts, is_truncated
+from princomp.planning.facts import Choice, Facts
 from princomp.planning.routes import memory_of
 
 __all__ = ["Plan"]
@@ -52,7 +52,7 @@ class Plan:
             choice.summary,
             choice.solver,
             (choice.reason, *fallbacks),
-            _passes(facts, choice) if passes is None else passes,
+            _passes(choice) if passes is None else passes,
             memory_of(facts, choice),
         )
 
@@ -94,8 +94,6 @@ class Plan:
         return "\n".join(lines)
 
 
-def _passes(facts: Facts, choice: Choice) -> int | None:
-    if choice.summary != "columns":
-        return 1
-    # Columns first, then the products of the rows, the axes and their residuals.
-    return None if is_truncated(choice.solver) else 6
+def _passes(choice: Choice) -> int | None:
+    """One for a summary; routes that multiply the rows see on the way how often."""
+    return 1 if choice.summary != "columns" else None

@@ -10,6 +10,9 @@ from princomp.planning.facts import (
     LANCZOS_COLUMNS,
     LANCZOS_SHARE,
     SCATTER_COLUMNS,
+    SEARCH_COLUMNS,
+    SEARCH_ROWS,
+    SEARCH_SHARE,
     SMALL,
     SOLVERS,
     SPARSE_GRAM_ROWS,
@@ -85,7 +88,7 @@ def _choose_held(facts: Facts) -> Choice:
     if stored is not None:
         return _choose_sparse(n, p, wanted)
     if n >= p or (wanted == "mle" and p <= SCATTER_COLUMNS):
-        if p > SCATTER_COLUMNS and is_few(wanted, p):
+        if p >= SEARCH_COLUMNS and is_few(wanted, p if p > SCATTER_COLUMNS else SEARCH_SHARE * p):
             return Choice("columns", "lanczos", f"p² = {p:,}² does not pay for so few components")
         few = is_few(wanted, LANCZOS_SHARE * p)
         if p >= LANCZOS_COLUMNS and few:
@@ -93,6 +96,8 @@ def _choose_held(facts: Facts) -> Choice:
         return Choice("moments", "eigh", "n ≥ p: one pass over the rows and a p × p answer")
     if small:
         return Choice("triangle", "svd", "p > n and small: the SVD of the rows is exact and quick")
+    if n >= SEARCH_ROWS[facts.dtype] and is_few(wanted, SEARCH_SHARE * n):
+        return Choice("columns", "lanczos", f"n² = {n:,}² does not pay for so few components")
     if n <= GRAM_ROWS or not is_few(wanted, 0.1 * n):
         return Choice("columns", "row_gram", f"p > n: {n:,}² products of rows instead of {p:,}²")
     return Choice("columns", "lanczos", "large × large: only products with the rows")

@@ -1,20 +1,42 @@
-"""All variances by LAPACK: ``eigh`` of a scatter, SVD of a triangle."""
+"""Variances by LAPACK: eigenpairs of a scatter, SVD of a triangle.
+
+A scatter becomes tridiagonal once. All its variances come next; they tell how many axes a
+rule wants, and only these are computed and turned back: of k ≪ p axes that is half the
+work of a decomposition, and a rule for k costs no second one.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from typing import TypeAlias
 
-from princomp.arrays import EPS, FloatArray, eigh, eigh_top, eigvalsh, squares_over, svd
+import numpy as np
+from scipy.linalg import lapack
+
+from princomp.arrays import EPS, FloatArray, _reproducible, eigh, squares_over, svd
 from princomp.spectrum import Spectrum
 from princomp.summaries import Moments, Triangle
 
-__all__ = ["roundoff", "solve_moments", "solve_triangle"]
+__all__ = ["Wanted", "roundoff", "solve_moments", "solve_triangle"]
+
+# How many axes: a number, all, or what a rule says of a Spectrum without axes.
+Wanted: TypeAlias = int | Callable[[Spectrum], int] | None
+_Count: TypeAlias = int | Callable[[FloatArray], int] | None
 
 # Below this many columns a bound of p·u would be smaller than what sums over rows lose.
 _FEW_COLUMNS = 16
-# Eigenvectors cost about two thirds of a full decomposition; for few of many a subset pays.
-_SUBSET = 0.25
-_SUBSET_COLUMNS = 256
+# From this order on only the wanted axes are computed, whatever their number: k = 10 take 3.1
+# instead of 5.4 ms at p = 256, and 59 instead of 150 at 1,000 (one thread). Below it, that
+# pays for so small a share of them: at p = 100, 0.45 instead of 0.64 ms for k = 2.
+_REDUCED_COLUMNS, _VERY_FEW_AXES = 256, 0.04
+# Inverse iteration, which leaves axes orthogonal to 1e-15, takes about 0.3 µs · p an axis.
+# All axes by divide and conquer cost as much as 0.1 p of them at p = 100, 0.17 p at 500
+# and 0.28 p at 1,000.
+_FEW_AXES = 0.125
+# LAPACK's drivers bring a matrix into range whose squares would leave it; its parts do not.
+_SAFE_POWER = 200
+# What dstebz is asked for: eigenvalues by number, in the order that dstein takes.
+_BY_NUMBER, _BY_BLOCK = 2, "B"
 
 
 def roundoff(p: int, unit: float) -> float:
@@ -22,48 +44,115 @@ def roundoff(p: int, unit: float) -> float:
     return max(p, _FEW_COLUMNS) * unit
 
 
-def solve_moments(moments: Moments, k: int | None = None) -> Spectrum:
-    """Spectrum of a scatter: all p variances and the first ``k`` axes (all by default)."""
+def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
+    """Spectrum of a scatter: all p variances and the first axes.
+
+    Parameters
+    ----------
+    moments : Moments
+    k : int or callable, optional
+        How many axes, or the rule that tells it from a Spectrum of all variances and no
+        axes. All by default.
+    """
     diagonal = moments.column_scatter
     total = max(float(np.add.reduce(diagonal)), 0.0) / (moments.rows - 1.0)
-    if total and np.minimum.reduce(diagonal) == 0.0:
+    if total and np.count_nonzero(diagonal) < moments.p:
         return _without_constant_columns(moments, k, total)
-    values, axes = _decomposed(moments, k)
-    variances = _within_rank(values, moments.rank_limit)
-    return Spectrum(variances, axes, total, roundoff(moments.p, moments.unit))
+    limit, error = moments.rank_limit, roundoff(moments.p, moments.unit)
+
+    def told(values: FloatArray, axes: FloatArray) -> Spectrum:
+        values = values / (moments.rows - 1.0)
+        return Spectrum(_within_rank(values, limit), axes, total, error)
+
+    return told(*_decomposed(moments.scatter, _counting(k, told)))
 
 
-def _decomposed(moments: Moments, k: int | None) -> tuple[FloatArray, FloatArray]:
-    """All variances and the first ``k`` axes by eigendecomposition."""
-    p = moments.p
-    if k is not None and p >= _SUBSET_COLUMNS and 0 < k <= _SUBSET * p:
-        values = eigvalsh(moments.scatter)
-        axes = eigh_top(moments.scatter, k)[1]
-    else:
-        values, axes = eigh(moments.scatter)
-        axes = axes[:k]
-    return values / (moments.rows - 1.0), axes
-
-
-def _without_constant_columns(moments: Moments, k: int | None, total: float) -> Spectrum:
+def _without_constant_columns(moments: Moments, k: Wanted, total: float) -> Spectrum:
     """The same with the columns of no scatter left out: their entries of an axis are zero."""
     p, live = moments.p, np.flatnonzero(moments.column_scatter)
-    zero = np.zeros(len(live))
-    scatter = moments.scatter[np.ix_(live, live)]
-    rest = Moments(moments.rows, moments.count, zero, zero, scatter, moments.unit)
-    values, inner = _decomposed(rest, k)
-    variances, axes = np.zeros(p), np.zeros((len(inner), p))
-    variances[: len(live)] = np.maximum(values, 0.0)
-    axes[:, live] = inner
-    limit = min(moments.rank_limit, len(live))
-    return Spectrum(_within_rank(variances, limit), axes, total, roundoff(p, moments.unit))
+    limit, error = min(moments.rank_limit, len(live)), roundoff(p, moments.unit)
+
+    def told(values: FloatArray, inner: FloatArray) -> Spectrum:
+        variances, axes = np.zeros(p), np.zeros((len(inner), p))
+        variances[: len(live)] = np.maximum(values, 0.0) / (moments.rows - 1.0)
+        axes[:, live] = inner
+        return Spectrum(_within_rank(variances, limit), axes, total, error)
+
+    return told(*_decomposed(moments.scatter[np.ix_(live, live)], _counting(k, told)))
 
 
-def solve_triangle(triangle: Triangle, k: int | None = None) -> Spectrum:
-    """Spectrum of a triangle: min(r, p) variances and the first ``k`` axes.
+def _counting(k: Wanted, told: Callable[[FloatArray, FloatArray], Spectrum]) -> _Count:
+    """How many axes, asked of eigenvalues."""
+    if not callable(k):
+        return k
+    return lambda values: k(told(values, np.empty((0, len(values)))))
+
+
+def _decomposed(matrix: FloatArray, k: _Count) -> tuple[FloatArray, FloatArray]:
+    """All eigenvalues, descending, and the wanted eigenvectors as rows."""
+    size = len(matrix)
+    few = isinstance(k, int) and k <= _VERY_FEW_AXES * size
+    if few or (size >= _REDUCED_COLUMNS and k is not None and (callable(k) or k < size)):
+        with _reproducible(size):
+            found = _reduced(matrix, k)
+        if found is not None:
+            return found
+    values, vectors = eigh(matrix)
+    return values, vectors[: k(values) if callable(k) else k]
+
+
+def _reduced(matrix: FloatArray, k: _Count) -> tuple[FloatArray, FloatArray] | None:
+    """The same by way of a tridiagonal matrix, or None where a part of LAPACK gives up."""
+    power = int(np.frexp(np.maximum.reduce(matrix.diagonal()))[1])
+    power = power if abs(power) > _SAFE_POWER else 0
+    if power:
+        matrix = np.ldexp(matrix, -power)
+    size = len(matrix)
+    work = int(lapack.dsytrd_lwork(size, lower=1)[0])
+    # Its transpose is the same matrix in the order that LAPACK takes without turning it.
+    mirrors, diagonal, beside, factors, failed = lapack.dsytrd(matrix.T, lower=1, lwork=work)
+    values, unfinished = lapack.dsterf(diagonal, beside)
+    if failed or unfinished:
+        return None
+    values = np.ldexp(values[::-1], power)
+    count = k(values) if callable(k) else k
+    vectors = _of_tridiagonal(diagonal, beside, size if count is None else min(count, size))
+    if vectors is None:
+        return None
+    if vectors.size:
+        # The mirrors stand below the diagonal: the same memory, read from its second row on.
+        below = mirrors.ravel("K")[1 : 1 + size * (size - 1)].reshape(size, -1, order="F")
+        room = 64 * vectors.shape[1] + 65 * 64  # LAPACK's largest panels, and their triangle
+        turned, _, failed = lapack.dormqr("L", "N", below, factors, vectors[1:], room)
+        if failed:
+            return None
+        vectors[1:] = turned
+    return values, vectors.T[::-1]
+
+
+def _of_tridiagonal(diagonal: FloatArray, beside: FloatArray, k: int) -> FloatArray | None:
+    """The last ``k`` eigenvectors (size, k) of a tridiagonal matrix, in ascending order."""
+    size = len(diagonal)
+    if k > _FEW_AXES * size:
+        _, vectors, failed = lapack.dstevd(diagonal, beside)
+        return None if failed else vectors[:, size - k :]
+    if not k:
+        return np.empty((size, 0))
+    ends = (0.0, 0.0, size - k + 1, size)
+    found, values, blocks, splits, failed = lapack.dstebz(
+        diagonal, beside, _BY_NUMBER, *ends, 0.0, _BY_BLOCK
+    )
+    if failed or found != k:
+        return None
+    vectors, failed = lapack.dstein(diagonal, beside, values[:k], blocks, splits)
+    return None if failed else np.asfortranarray(vectors[:, np.argsort(values[:k], kind="stable")])
+
+
+def solve_triangle(triangle: Triangle, k: Wanted = None) -> Spectrum:
+    """Spectrum of a triangle: min(r, p) variances and the first axes.
 
     The error of a singular value is about ``u σ₁``, where the covariance route's is
-    ``u σ₁² / σ``.
+    ``u σ₁² / σ``. Parameters are those of :func:`solve_moments`.
     """
     p = triangle.p
     divisor = triangle.rows - 1.0
@@ -71,7 +160,11 @@ def solve_triangle(triangle: Triangle, k: int | None = None) -> Spectrum:
     values = squares_over(s, divisor)
     total = float(np.sum(triangle.column_scatter / divisor))
     variances = _within_rank(values, triangle.rank_limit)
-    return Spectrum(variances, axes[:k], total, roundoff(p, EPS), squared=False)
+
+    def told(axes: FloatArray) -> Spectrum:
+        return Spectrum(variances, axes, total, roundoff(p, EPS), squared=False)
+
+    return told(axes[: k(told(axes[:0])) if callable(k) else k])
 
 
 def _within_rank(variances: FloatArray, limit: int) -> FloatArray:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from princomp.arrays import FloatArray
+from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.ritz import without_variance
@@ -91,7 +92,7 @@ class ImagesOf:
         mean = columns.mean if columns.centred else np.zeros(columns.p)
         low = columns.mean_low if columns.centred else mean
         rows = CentredRows.of(block, mean, low, spread, self.divisor, weights)
-        rows.add_rmatmul(rows.matmul(self.vectors), images.image)
+        rows.add_images(self.vectors, images.image)
         count = float(block.shape[0] if weights is None else weights.sum())
         return Images(images.rows + count, images.image)
 
@@ -143,5 +144,5 @@ def solve_blocks(
     residuals = pairs.residuals / max(float(pairs.values[0]), np.finfo(np.float64).tiny)
     # The recurrence knows nothing of the rounding of its products.
     residuals = np.maximum(residuals, _FEWEST_UNITS * unit)
-    axes = np.linalg.qr(pairs.vectors)[0].T
+    axes = orthonormal(pairs.vectors.T)
     return Spectrum(values, axes, total, roundoff(p, unit), residuals=residuals)

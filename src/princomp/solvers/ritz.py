@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from princomp.arrays import FloatArray, squares_over, svd
+from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
@@ -21,10 +22,10 @@ def project(rows: CentredRows, columns: Columns, vectors: FloatArray, k: int) ->
     """
     unit = float(np.finfo(rows.dtype).eps)
     divisor = columns.rows - 1.0
-    basis = np.linalg.qr(vectors.astype(np.float64))[0]
-    scores = rows.matmul(basis.astype(rows.dtype)).astype(np.float64)
+    basis = orthonormal(vectors.T)
+    scores = rows.matmul(basis.T.astype(rows.dtype)).astype(np.float64)
     _, s, turn = svd(scores)
-    axes = (basis @ turn[:k].T).T
+    axes = turn[:k] @ basis
     values = squares_over(s[:k], divisor)
     values[columns.rank_limit :] = 0.0
     total = float(columns.column_scatter.sum()) / divisor
@@ -36,8 +37,7 @@ def residuals_of(rows: CentredRows, axes: FloatArray, values: FloatArray) -> Flo
     """‖AᵀA v − λ v‖ / λ₁ of each axis (k,), for eigenvalues λ of AᵀA."""
     if not len(axes) or not values[0] > 0:
         return np.zeros(len(axes))
-    narrow = axes.T.astype(rows.dtype)
-    images = rows.rmatmul(rows.matmul(narrow)).astype(np.float64)
+    images = rows.images(axes.T)
     away: FloatArray = np.linalg.norm(images / values[0] - axes.T * (values / values[0]), axis=0)
     return away
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,14 @@ __all__ = [
     "from_sparse",
     "in_memory",
     "is_plain",
+    "labels_of_floats",
     "not_finite_in",
     "refuse_not_finite",
     "with_columns",
 ]
+
+# What a frame may hold to be taken for an array: every number of the first is one of the other.
+_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 Rows = tuple[Any, tuple[str, ...] | None, str | None]
 
@@ -186,6 +191,22 @@ def is_plain(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiubc"
 
 
+def labels_of_floats(X: Any) -> tuple[str, ...] | None:
+    """Column labels of a pandas frame of nothing but float32 and float64: an array with names.
+
+    Empty where no label is text. None for any other frame, and for labels that are text in
+    part, stand twice or have levels: those take the way on which every fault is told.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or type(X) is not pandas.DataFrame or not X.size:
+        return None
+    if X.columns.nlevels != 1 or not X.columns.is_unique or not _FLOATS.issuperset(X.dtypes):
+        return None
+    labels = X.columns.tolist()
+    text = tuple(label for label in labels if isinstance(label, str))
+    return text if len(text) in (0, len(labels)) else None
+
+
 def in_memory(X: Any) -> Rows:
     """Rows (n, p), column names and file of an array, sparse matrix, Table, frame or list."""
     if is_plain(X):
@@ -195,6 +216,13 @@ def in_memory(X: Any) -> Rows:
     if isinstance(X, Table):
         data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
         return data, X.columns, X.file
+    if type(X) is list:
+        numbers = _numbers(X)
+        if numbers is not None:
+            return as_rows(numbers), None, None
+    labels = labels_of_floats(X)
+    if labels is not None:
+        return as_rows(X.to_numpy()), labels or None, None
     if is_frame(X):
         return in_memory(from_frame(X))
     try:
@@ -202,6 +230,15 @@ def in_memory(X: Any) -> Rows:
     except ValueError as error:
         raise _first_text(X) or error from None
     return as_rows(np.asarray(checked)), None, None
+
+
+def _numbers(X: list[Any]) -> np.ndarray[Any, Any] | None:
+    """Lists of as many real numbers each as an array (n, p); None for anything else."""
+    try:
+        array = np.array(X)
+    except ValueError:
+        return None
+    return array if array.ndim == 2 and array.dtype.kind in "fiu" and array.size else None
 
 
 def _first_text(X: Any) -> NotNumericError | None:

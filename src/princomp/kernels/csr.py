@@ -1,0 +1,337 @@
+"""Products of CSR rows: with a block of vectors, from one side or both, and with themselves.
+
+For each row x, with its share c and factor f, one pass does all or part of
+
+    y = f (Σ x_j Q_j − c t),   Z_j += x_j y,   s += c y
+
+where Q_j and Z_j are the rows of Q and Z. With c = 1 and t = μᵀQ the rows are centred before
+they meet again, so a mean cancels no more than in two products one after the other.
+
+Threads share the columns of Q, in whole cache lines: each column is summed by one of them, in
+the order of the entries, so the bits do not depend on how many there are. Where there is one
+line only, the rows are halved, whatever the threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from princomp.arrays import FloatArray, scratch
+from princomp.kernels import native
+from princomp.kernels.entries import Entries, entries_of
+from princomp.threads import default_threads, in_order
+
+__all__ = ["Entries", "backward", "entries_of", "forward", "images", "scatter"]
+
+_LINE = 64  # bytes that memory is fetched by
+# Products from how many on a thread has something to do.
+_THREADS_PAY = 2**19
+# Entries a column from how many on two sums of half the rows are quicker than one of all.
+_HALVES_PAY = 8
+_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
+_PASS = (_POINTER,) * 3 + (_SIZE,) + (_POINTER,) * 7 + (_SIZE, _SIZE)
+_SCATTER = (_POINTER,) * 3 + (_SIZE, _SIZE) + (_POINTER,) * 3
+
+
+def images(
+    rows: Entries,
+    right: FloatArray,
+    *,
+    shift: FloatArray | None = None,
+    share: FloatArray | None = None,
+    factor: FloatArray | None = None,
+    threads: int | None = None,
+    instructions: str = "",
+) -> tuple[FloatArray, FloatArray]:
+    """Z = Xᵀ F (X Q − c tᵀ) and s = cᵀ F (X Q − c tᵀ), in one pass over the entries.
+
+    Parameters
+    ----------
+    rows : Entries of shape (n, p)
+        X.
+    right : ndarray of shape (p, m)
+        Q. Where Q and X are both float32, so are products and Z; else float64.
+    shift : ndarray of shape (m,), optional
+        t; zero by default.
+    share, factor : ndarray of shape (n,), optional
+        c and the diagonal of F; ones by default.
+    threads : int, optional
+        All processors by default. Fewer are used where there is less than a cache line of
+        columns for each.
+    instructions : str, optional
+        Another instruction set than the one in use; "numpy" for the twin.
+
+    Returns
+    -------
+    ndarray of shape (p, m)
+        Z, in memory that the next call writes over.
+    ndarray of shape (m,)
+        s, in float64.
+    """
+    kernel, dtype = _pass_kernel(rows, right, instructions)
+    n, p = rows.shape
+    _check(right, p)
+    share, factor = _each(share, n), _each(factor, n)
+    if kernel is None:
+        middle = forward(rows, right, shift=shift, share=share, factor=factor, instructions="numpy")
+        return backward(rows, middle, share=share, instructions="numpy")
+    return _gathered(kernel, dtype, rows, right, None, shift, share, factor, threads)
+
+
+def backward(
+    rows: Entries,
+    left: FloatArray,
+    *,
+    share: FloatArray | None = None,
+    factor: FloatArray | None = None,
+    threads: int | None = None,
+    instructions: str = "",
+) -> tuple[FloatArray, FloatArray]:
+    """Z = Xᵀ F Y and s = cᵀ F Y for Y = ``left`` (n, m): the second half of :func:`images`."""
+    kernel, dtype = _pass_kernel(rows, left, instructions)
+    n, _ = rows.shape
+    _check(left, n)
+    share, factor = _each(share, n), _each(factor, n)
+    if kernel is None:
+        scaled = left if factor is None else left * factor[:, None].astype(dtype)
+        each = np.ones(n) if share is None else share
+        total: FloatArray = each @ scaled.astype(np.float64, copy=False)
+        return _matrix(rows).T @ scaled.astype(dtype, copy=False), total
+    return _gathered(kernel, dtype, rows, None, left, None, share, factor, threads)
+
+
+def forward(
+    rows: Entries,
+    right: FloatArray,
+    *,
+    shift: FloatArray | None = None,
+    share: FloatArray | None = None,
+    factor: FloatArray | None = None,
+    threads: int | None = None,
+    instructions: str = "",
+) -> FloatArray:
+    """F (X Q − c tᵀ), of shape (n, m): the first half of :func:`images`."""
+    kernel, dtype = _pass_kernel(rows, right, instructions)
+    n, p = rows.shape
+    _check(right, p)
+    share, factor = _each(share, n), _each(factor, n)
+    if kernel is None:
+        product: FloatArray = _matrix(rows) @ right.astype(dtype, copy=False)
+        if shift is not None:
+            product -= np.multiply.outer(np.ones(n) if share is None else share, shift)
+        return product if factor is None else product * factor[:, None].astype(dtype)
+    packed = _packed("right", right, dtype)
+    width = packed.shape[1]
+    product = np.empty((n, width), dtype)
+    offset = None if shift is None else _packed("shift", shift[None], dtype)
+
+    def work(start: int) -> None:
+        pointers = [_at(part, start) for part in (rows.ends, share, factor)]
+        kernel(
+            *(_at(rows.values), _at(rows.columns), pointers[0], min(step, n - start)),
+            *(pointers[1], pointers[2], _at(packed), _at(offset), _at(product, start), None, None),
+            *(width, width * dtype.itemsize // _LINE),
+        )
+
+    threads = _threads(threads, len(rows.values) * width)
+    # Rows stand for themselves: any cut gives the same bits.
+    step = max(1, -(-n // (4 * threads))) if threads > 1 else max(n, 1)
+    for _ in in_order(work, range(0, n, step), threads):
+        pass
+    return product[:, : right.shape[1]]
+
+
+def scatter(
+    rows: Entries, weights: NDArray[np.float64] | None = None, *, instructions: str = ""
+) -> tuple[FloatArray, FloatArray]:
+    """Σ w x xᵀ (p, p) and Σ w x (p,) over the rows, about zero, in float64.
+
+    Parameters
+    ----------
+    rows : Entries of shape (n, p)
+        The indices of each row ascend, none of them twice.
+    weights : ndarray of shape (n,), optional
+    instructions : str, optional
+        Another instruction set than the one in use; "numpy" for the twin.
+    """
+    kernel = _scatter_kernel(_kind(rows), instructions)
+    n, p = rows.shape
+    weights = _each(weights, n)
+    if kernel is None:
+        matrix = _matrix(rows).astype(np.float64)
+        rooted, sums = matrix, np.asarray(matrix.sum(axis=0)).ravel()
+        if weights is not None:
+            rooted, sums = sp.diags_array(np.sqrt(weights)) @ matrix, weights @ matrix
+        return np.asarray((rooted.T @ rooted).toarray()), sums
+    products, sums = np.zeros((p, p)), np.zeros(p)
+    kernel(
+        *(_at(rows.values), _at(rows.columns), _at(rows.ends), n, p),
+        *(_at(weights), _at(products), _at(sums)),
+    )
+    _mirror(products)
+    return products, sums
+
+
+def _mirror(products: FloatArray) -> None:
+    """Copy the upper triangle to the lower one, by squares that fit in the cache."""
+    size = 256
+    for top in range(0, len(products), size):
+        corner = products[top : top + size, top : top + size]
+        np.copyto(corner, np.triu(corner) + np.triu(corner, 1).T)
+        for left in range(top + size, len(products), size):
+            products[left : left + size, top : top + size] = products[
+                top : top + size, left : left + size
+            ].T
+
+
+def _gathered(
+    kernel: Any,
+    dtype: np.dtype[Any],
+    rows: Entries,
+    right: FloatArray | None,
+    left: FloatArray | None,
+    shift: FloatArray | None,
+    share: FloatArray | None,
+    factor: FloatArray | None,
+    threads: int | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Z and s by the kernel, some cache lines of columns a thread.
+
+    Each thread has its columns in memory of their own: processors fetch lines by twos, and
+    two that write to neighbours would take them from each other.
+    """
+    given = right if left is None else left
+    assert given is not None
+    (n, p), (height, wanted), numbers = rows.shape, given.shape, _LINE // dtype.itemsize
+    lines = max(-(-wanted // numbers), 1)
+    # One line is for one thread, so the rows are halved instead: for any number of threads.
+    halves = 2 if lines == 1 and len(rows.values) >= _HALVES_PAY * p else 1
+    threads = min(_threads(threads, len(rows.values) * lines * numbers), lines * halves)
+    shares = min(threads, lines)
+    cuts = [lines * i // shares * numbers for i in range(shares + 1)]
+    ends = [n * i // halves for i in range(halves + 1)]
+    whole_in = _lines("given", 1, height * cuts[-1], dtype)[0]
+    whole_out = _lines("made", halves, p * cuts[-1], dtype)
+    out, totals = scratch("csr into", (p, wanted), dtype), np.zeros((halves, cuts[-1]))
+    offset = np.zeros(cuts[-1], dtype)
+    if shift is not None:
+        offset[:wanted] = shift
+
+    both = _filled(whole_in, given, 0, cuts[-1]) if halves > 1 else None
+
+    def work(piece: tuple[int, int]) -> None:
+        half, place = piece
+        first, last, start = cuts[place], cuts[place + 1], ends[half]
+        block = _filled(whole_in, given, first, last) if both is None else both
+        into = whole_out[half, p * first : p * last].reshape(p, last - first)
+        into.fill(0.0)
+        kernel(
+            *(_at(rows.values), _at(rows.columns), _at(rows.ends, start), ends[half + 1] - start),
+            *(_at(share, start), _at(factor, start)),
+            *(_at(block) if left is None else None, _at(offset[first:])),
+            *(None if left is None else _at(block, start), _at(into), _at(totals[half, first:])),
+            *(last - first, (last - first) // numbers),
+        )
+        if halves == 1:
+            out[:, first:last] = into[:, : min(last, wanted) - first]
+
+    pieces = [(half, place) for half in range(halves) for place in range(shares)]
+    for _ in in_order(work, pieces, threads):
+        pass
+    if halves > 1:
+        one, two = whole_out.reshape(halves, p, cuts[-1])[:, :, :wanted]
+        np.add(one, two, out=out)
+    return out, totals.sum(axis=0)[:wanted]
+
+
+def _filled(whole: FloatArray, given: FloatArray, first: int, last: int) -> FloatArray:
+    """Some columns of a block, zeros beyond its last one, in their part of the memory."""
+    height, wanted = given.shape
+    block = whole[height * first : height * last].reshape(height, last - first)
+    used = min(last, wanted) - first
+    block[:, :used] = given[:, first:last]
+    block[:, used:] = 0.0
+    return block
+
+
+def _threads(threads: int | None, products: int) -> int:
+    return (threads or default_threads()) if products >= _THREADS_PAY else 1
+
+
+def _at(array: FloatArray | None, first: int = 0) -> int | None:
+    """Address of an array from this row on."""
+    return None if array is None else int(array.ctypes.data) + first * array.strides[0]
+
+
+def _lines(name: str, height: int, width: int, dtype: np.dtype[Any]) -> FloatArray:
+    """Scratch of whole cache lines: a row that began inside of one would touch two."""
+    size = height * width * dtype.itemsize
+    base = scratch(f"csr {name}", (size + _LINE,), np.uint8)
+    start = -base.ctypes.data % _LINE
+    return base[start : start + size].view(dtype).reshape(height, width)
+
+
+def _packed(name: str, block: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
+    """The block in rows of whole cache lines, itself where it is one already."""
+    height, width = block.shape
+    numbers = _LINE // dtype.itemsize
+    whole = -(-width // numbers) * numbers
+    lawful = block.dtype == dtype and block.flags.c_contiguous and width == whole
+    if lawful and block.ctypes.data % _LINE == 0:
+        return block
+    packed = _lines(name, height, whole, dtype)
+    packed[:, :width] = block
+    packed[:, width:] = 0.0
+    return packed
+
+
+def _each(numbers: FloatArray | None, n: int) -> FloatArray | None:
+    """One double a row, one after the other."""
+    if numbers is None:
+        return None
+    if numbers.shape != (n,):
+        raise ValueError(f"{numbers.shape} numbers for {n} rows")
+    return np.ascontiguousarray(numbers, dtype=np.float64)
+
+
+def _check(block: FloatArray, height: int) -> None:
+    if block.ndim != 2 or len(block) != height:
+        raise ValueError(f"a block of shape {block.shape} has not {height} rows")
+
+
+def _matrix(rows: Entries) -> Any:
+    return sp.csr_array((rows.values, rows.columns, rows.ends), shape=rows.shape)
+
+
+def _kind(rows: Entries) -> str:
+    value = "f32" if rows.values.dtype == np.float32 else "f64"
+    return f"{value}_{'i32' if rows.columns.dtype == np.int32 else 'i64'}"
+
+
+def _pass_kernel(
+    rows: Entries, vectors: FloatArray, instructions: str
+) -> tuple[Any, np.dtype[Any]]:
+    """The kernel and the precision of its products."""
+    single = rows.values.dtype == np.float32 == vectors.dtype
+    value, place = _kind(rows).split("_")
+    kind = f"{value}_{'f32' if single else 'f64'}_{place}"
+    dtype = np.dtype(np.float32 if single else np.float64)
+    return _compiled(f"csr_pass_{kind}", _PASS, instructions), dtype
+
+
+def _scatter_kernel(kind: str, instructions: str) -> Any:
+    return _compiled(f"csr_scatter_{kind}", _SCATTER, instructions)
+
+
+@cache
+def _compiled(name: str, types: tuple[Any, ...], instructions: str) -> Any:
+    try:
+        return native.function(name, *types, instructions=instructions)
+    except AttributeError:  # a library compiled before there was such a kernel
+        return None

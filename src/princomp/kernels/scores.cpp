@@ -1,0 +1,106 @@
+// Scores of rows on few axes, in one read of the rows.
+//
+// Compiled once for each instruction set, like gram.cpp. A few rows are centred into the first
+// cache, then multiplied with all axes while they lie there. Each row's scores are summed by
+// themselves, in the order of the columns: they are the same, to the bit, in any company.
+
+#include "kernels.hpp"
+
+#include <cstring>
+
+namespace PRINCOMP_ISA {
+namespace {
+
+using index = std::ptrdiff_t;
+
+// Rows that are multiplied together: each value of an axis serves all of them.
+constexpr int ROWS = 8;
+// Vectors of an axis block: ROWS times as many sums, and the vectors, fill the registers.
+constexpr int WIDEST = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
+// How far ahead memory is asked for: a line for each column that is multiplied.
+constexpr index LINE = 64;
+
+template <class T, int bytes> struct Vector {
+    typedef T type __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));
+};
+
+// `wide` vectors of scores of ROWS centred rows, `count` of them stored.
+template <class T, int bytes, int wide>
+void block(const T *rows, index p, const T *axes, index padded, T *out, index k, index columns,
+           int count, const char *ahead, index line) {
+    typedef typename Vector<T, bytes>::type V;
+    constexpr index lanes = bytes / index(sizeof(T));
+    V sums[ROWS][wide] = {};
+    for (index j = 0; j < p; ++j, ahead += line) {
+        __builtin_prefetch(ahead, 0, 2);
+        V values[wide];
+#pragma GCC unroll 8
+        for (int v = 0; v < wide; ++v)
+            values[v] = *reinterpret_cast<const V *>(axes + j * padded + v * lanes);
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; ++i) {
+            const T one = rows[i * p + j];
+#pragma GCC unroll 8
+            for (int v = 0; v < wide; ++v)
+                sums[i][v] += one * values[v];
+        }
+    }
+    for (int i = 0; i < count; ++i)
+        for (int v = 0; v < wide; ++v) {
+            T *to = out + i * k + v * lanes;
+            const index left = columns - v * lanes;
+            if (left >= lanes)
+                *reinterpret_cast<V *>(to) = sums[i][v];
+            else
+                for (index c = 0; c < left; ++c)
+                    to[c] = sums[i][v][c];
+        }
+}
+
+template <class T, int bytes>
+int scores(const T *x, index m, index p, index stride, const T *high, const T *low, const T *axes,
+           index k, index padded, T *room, T *out) {
+    constexpr index lanes = bytes / index(sizeof(T));
+    for (index row = 0; row < m; row += ROWS) {
+        const int count = m - row < ROWS ? int(m - row) : ROWS;
+        for (int i = 0; i < count; ++i) {
+            const T *from = x + (row + i) * stride;
+            T *to = room + i * p;
+            for (index j = 0; j < p; ++j)
+                to[j] = (from[j] - high[j]) - low[j];
+        }
+        // The next rows come from memory while these are multiplied.
+        const char *ahead = reinterpret_cast<const char *>(x + (row + count) * stride);
+        const bool more = row + 2 * ROWS <= m && ROWS * index(sizeof(T)) <= LINE;
+        for (index c = 0; c < padded; c += WIDEST * lanes) {
+            const T *some = axes + c;
+            T *to = out + row * k + c;
+            const index vectors = (padded - c) / lanes, line = more && c == 0 ? LINE : 0;
+#define PRINCOMP_BLOCK(wide)                                                                       \
+    block<T, bytes, wide>(room, p, some, padded, to, k, k - c, count, ahead, line)
+            if (WIDEST >= 3 && vectors >= 3)
+                PRINCOMP_BLOCK((WIDEST >= 3 ? 3 : 1));
+            else if (WIDEST >= 2 && vectors == 2)
+                PRINCOMP_BLOCK((WIDEST >= 2 ? 2 : 1));
+            else
+                PRINCOMP_BLOCK(1);
+#undef PRINCOMP_BLOCK
+        }
+    }
+    return PRINCOMP_DONE;
+}
+
+} // namespace
+} // namespace PRINCOMP_ISA
+
+// Rows x (m, p), `stride` numbers apart; their mean in two parts (p,); axes (p, padded) with
+// columns past k zero, padded a multiple of 64 bytes; room (8, p); out (m, k).
+#define PRINCOMP_SCORES(name, T)                                                                   \
+    PRINCOMP_EXPORT(name)                                                                          \
+    (const T *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride, const T *high,         \
+     const T *low, const T *axes, std::ptrdiff_t k, std::ptrdiff_t padded, T *room, T *out) {      \
+        return PRINCOMP_ISA::scores<T, PRINCOMP_LANES>(x, m, p, stride, high, low, axes, k,        \
+                                                       padded, room, out);                        \
+    }
+PRINCOMP_SCORES(scores_f32, float)
+PRINCOMP_SCORES(scores_f64, double)

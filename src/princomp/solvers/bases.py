@@ -1,0 +1,81 @@
+"""Orthonormal bases of tall, thin sets of vectors, by products of matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from princomp.arrays import FloatArray, scratch
+from princomp.threads import in_order
+
+__all__ = ["factored", "orthonormal", "swept"]
+
+# Smallest part of a vector of length one, beyond those before it, for which twice the
+# triangle of the Gram leaves orthonormal vectors to rounding: well above the root of EPS.
+_INDEPENDENT = 1e-6
+# Numbers from which on the Gram is quicker than Householder's way: 16 vectors of 4,000 take
+# 0.4 instead of 1.5 ms.
+_MANY = 2**13
+# Entries of each vector that are worked on at a time, and numbers from how many on a thread
+# has something to do.
+_CHUNK, _THREADS_PAY = 2048, 2**18
+
+
+def orthonormal(vectors: FloatArray) -> FloatArray:
+    """Orthonormal rows (m, size) with the span of ``vectors`` (m, size), in float64."""
+    return factored(vectors)[0]
+
+
+def factored(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same, and how much of each vector is beyond those before it (m,).
+
+    By two triangles of their Gram, which are products of matrices (Yamamoto, Nakatsukasa,
+    Yanagisawa & Fukaya 2015), and by Householder's where the vectors are nearly dependent.
+    """
+    if vectors.size >= _MANY:
+        basis = np.array(vectors, dtype=np.float64, order="C")
+        first = _turned(basis)
+        if first is not None and _turned(basis) is not None:
+            return basis, first
+    columns, triangle = np.linalg.qr(vectors.T.astype(np.float64))
+    return np.ascontiguousarray(columns.T), np.abs(np.diagonal(triangle))
+
+
+def _turned(basis: FloatArray) -> FloatArray | None:
+    """Orthonormalise in place as far as one triangle does; None where it does not suffice."""
+    gram = basis @ basis.T
+    lengths = np.sqrt(gram.diagonal())
+    if not (lengths.all() and np.isfinite(lengths).all()):
+        return None
+    triangle, failed = scipy.linalg.lapack.dpotrf(gram / lengths[:, None] / lengths)
+    left = np.diagonal(triangle)
+    if failed or left.min() < _INDEPENDENT:
+        return None
+    turn = np.ascontiguousarray((scipy.linalg.lapack.dtrtri(triangle)[0] / lengths[:, None]).T)
+    for start in range(0, basis.shape[1], _CHUNK):
+        part = basis[:, start : start + _CHUNK]
+        part[:] = turn @ part
+    return left * lengths
+
+
+def swept(vectors: FloatArray, known: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
+    """Vectors (m, size) without their part in the span of orthonormal rows (q, size).
+
+    Also the coordinates (q, m) of that part. The vectors are this thread's scratch of that
+    name; entries are taken some at a time, so the bits do not depend on the threads.
+    """
+    size = vectors.shape[1]
+    threads = 1 if known.size < _THREADS_PAY else None
+    spans = [slice(at, at + _CHUNK) for at in range(0, size, _CHUNK)]
+    coordinates = np.zeros((len(known), len(vectors)))
+    for part in in_order(lambda span: known[:, span] @ vectors[:, span].T, spans, threads):
+        coordinates += part
+    rest = scratch(name, vectors.shape, np.float64)
+    turned = np.ascontiguousarray(coordinates.T)
+
+    def subtract(span: slice) -> None:
+        np.subtract(vectors[:, span], turned @ known[:, span], out=rest[:, span])
+
+    for _ in in_order(subtract, spans, threads):
+        pass
+    return rest, coordinates

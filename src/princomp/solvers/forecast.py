@@ -1,0 +1,67 @@
+"""How a search goes: when to look at it again, and whether it still comes nearer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from princomp.errors import DataError
+
+__all__ = ["Forecast", "Progress"]
+
+# Of the products that the fall of the residual foretells, this share goes by unlooked at: the
+# fall grows steeper, a look is an eigendecomposition, and a product too many is dearer.
+_UNSEEN = 0.5
+# A residual that no longer falls is taken for what it is if it is this small; the certificate
+# shows it.
+_STALLED = 1e-4
+
+
+class Forecast:
+    """When to look next: from how the residual falls, as far as it has been seen."""
+
+    def __init__(self) -> None:
+        self.next_look, self._products, self._worst = 0, 0, np.inf
+
+    def after(self, products: int, worst: float) -> float:
+        """How many more products bring ``worst`` below 1: infinity where nobody can tell."""
+        had, since = self._worst, products - self._products
+        self._products, self._worst = products, worst
+        self.next_look = products + 1
+        if not (np.isfinite(had) and 0 < worst < had):
+            return np.inf
+        left = float(np.log(max(worst, 1.0)) / np.log(had / worst)) * since
+        self.next_look = products + max(1, int(_UNSEEN * min(left, 1e6)))
+        return left
+
+
+class Progress:
+    """Notices a residual that has not halved over so many looks: it met the rounding."""
+
+    def __init__(self, patience: int) -> None:
+        self.best, self.since, self.patience = np.inf, 0, patience
+
+    def stalled(self, residual: float) -> bool:
+        """Whether there is no use in going on.
+
+        Raises
+        ------
+        DataError
+            When the residual is still too large to be an answer.
+        """
+        if not np.isfinite(residual):
+            raise DataError(
+                "a product with the rows is not finite",
+                hint="divide the columns by a power of ten, or choose svd_solver='full'",
+            )
+        if residual < 0.5 * self.best:
+            self.best, self.since = residual, 0
+            return False
+        self.since += 1
+        if self.since < self.patience:
+            return False
+        if residual > _STALLED:
+            raise DataError(
+                f"Lanczos stays at a residual of {residual:.1e}",
+                hint="choose svd_solver='full' or 'covariance_eigh'",
+            )
+        return True

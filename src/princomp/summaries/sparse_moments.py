@@ -1,0 +1,73 @@
+"""Sums and products of a block of CSR rows, nothing made dense but full columns and p × p."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import FloatArray
+from princomp.kernels import csr
+from princomp.kernels.gram import shift_of
+from princomp.summaries.blocks import Weights
+
+__all__ = ["sparse_sums"]
+
+# A column this full can hide its spread under its mean, so it is shifted like a dense one.
+# Below it, the mean's share of the raw sum of squares is at most one half.
+_FULL_COLUMN = 0.5
+
+
+@np.errstate(over="ignore", invalid="ignore")  # shows in the sums
+def sparse_sums(
+    block: Any, weights: Weights, *, instructions: str = ""
+) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+    """Raw sums of shifted rows.
+
+    Parameters
+    ----------
+    block : CSR array of shape (m, p)
+        float32 or float64.
+    weights : ndarray of shape (m,), optional
+        Above zero.
+    instructions : str, optional
+        Of the kernels, another set than the one in use.
+
+    Returns
+    -------
+    rows : float
+        Sum of the weights.
+    shift : ndarray of shape (p,)
+        Near the mean in columns that are mostly stored, zero in the others.
+    sums : ndarray of shape (p,)
+        Σ w (x − shift); not finite where a value is not.
+    scatter : ndarray of shape (p, p)
+        Σ w (x − shift)(x − shift)ᵀ.
+
+    Raises
+    ------
+    DataError
+        An index that is no column, or rows that do not follow one another.
+    """
+    if not block.has_canonical_format:
+        block = block.copy()  # what a person handed over stays as it is
+        block.sum_duplicates()
+    entries = csr.entries_of(block)
+    m, p = entries.shape
+    rows = float(m) if weights is None else float(weights.sum())
+    scatter, sums = csr.scatter(entries, weights, instructions=instructions)
+    shift = np.zeros(p)
+    full = np.flatnonzero(np.bincount(entries.columns, minlength=p) > _FULL_COLUMN * m)
+    if full.size:
+        dense = block[:, full].toarray().astype(np.float64, copy=False)
+        shift[full] = shift_of(dense, weights)
+        dense -= shift[full]
+        sums[full] = dense.sum(axis=0) if weights is None else weights @ dense
+        # Against the full columns the others stay unshifted: their own shift is zero.
+        cross, _ = csr.backward(entries, dense, factor=weights, instructions=instructions)
+        scatter[:, full] = cross
+        scatter[full, :] = cross.T
+        if weights is not None:
+            dense *= np.sqrt(weights)[:, None]
+        scatter[np.ix_(full, full)] = dense.T @ dense
+    return rows, shift, sums, scatter

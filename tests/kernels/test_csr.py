@@ -1,0 +1,215 @@
+"""The kernels for sparse rows: compiled or not, against dense products."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from helpers import EPS, EPS32
+from princomp.errors import DataError
+from princomp.kernels import csr, native
+
+SETS = ("numpy", "plain", "avx2", "avx512")
+
+
+@pytest.fixture(params=SETS)
+def kind(request):
+    """Each instruction set that is here, and the twins."""
+    made = hasattr(native, "instruction_sets") and request.param in native.instruction_sets()
+    if request.param != "numpy" and not (
+        made and csr._compiled("csr_pass_f64_f64_i32", csr._PASS, request.param)
+    ):
+        pytest.skip(f"no compiled kernels for {request.param} here")
+    return request.param
+
+
+def sparse(n, p, density=0.2, dtype=np.float64, index=np.int32, seed=0):
+    """CSR rows, the first and every seventh of them empty, and the same dense."""
+    rng = np.random.default_rng(seed)
+    dense = rng.standard_normal((n, p)) * (rng.random((n, p)) < density)
+    dense[::7] = 0.0
+    rows = sp.csr_array(dense.astype(dtype))
+    rows.indices, rows.indptr = rows.indices.astype(index), rows.indptr.astype(index)
+    return rows, rows.toarray().astype(np.float64)
+
+
+def bound(dense, right, share, shift, factor, unit):
+    """Rounding of Xᵀ F (X Q − c tᵀ): each sum has at most as many terms as X has rows, columns."""
+    n, p = dense.shape
+    sizes = np.abs(dense).T @ (
+        np.abs(factor)[:, None] * (np.abs(dense) @ np.abs(right) + np.abs(np.outer(share, shift)))
+    )
+    return 2 * (n + p + 4) * unit * max(sizes.max(initial=0.0), 1e-300)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("dtype", "vectors"),
+    [(np.float64, np.float64), (np.float32, np.float64), (np.float32, np.float32)],
+)
+@pytest.mark.parametrize(("n", "p", "m"), [(60, 41, 20), (5, 300, 16), (200, 1, 1), (300, 90, 75)])
+def test_a_pass_is_two_dense_products(kind, n, p, m, dtype, vectors, index):
+    rows, dense = sparse(n, p, dtype=dtype, index=index)
+    rng = np.random.default_rng(1)
+    right = rng.standard_normal((p, m)).astype(vectors)
+    shift, share, factor = rng.standard_normal(m), rng.standard_normal(n), rng.random(n)
+    entries = csr.entries_of(rows)
+    assert entries.columns.dtype == index
+    wide = right.astype(np.float64)
+    middle = factor[:, None] * (dense @ wide - np.outer(share, shift))
+    unit = EPS if vectors == np.float64 else EPS32
+    near = bound(dense, wide, share, shift, factor, unit)
+    into, total = csr.images(
+        entries, right, shift=shift, share=share, factor=factor, instructions=kind
+    )
+    assert into.shape == (p, m)
+    assert into.dtype == vectors
+    np.testing.assert_allclose(into, dense.T @ middle, rtol=0, atol=near)
+    sizes = np.abs(share) @ np.abs(middle)
+    np.testing.assert_allclose(total, share @ middle, rtol=0, atol=(n + p) * unit * sizes.max())
+    half = csr.forward(entries, right, shift=shift, share=share, factor=factor, instructions=kind)
+    assert half.dtype == vectors
+    sizes = factor[:, None] * (np.abs(dense) @ np.abs(wide) + np.abs(np.outer(share, shift)))
+    np.testing.assert_allclose(half, middle, rtol=0, atol=(p + 4) * unit * sizes.max())
+    left = rng.standard_normal((n, m)).astype(vectors)
+    back, total = csr.backward(entries, left, share=share, factor=factor, instructions=kind)
+    scaled = factor[:, None] * left.astype(np.float64)
+    sizes = np.abs(dense).T @ np.abs(scaled)
+    np.testing.assert_allclose(back, dense.T @ scaled, rtol=0, atol=(n + 2) * unit * sizes.max())
+    near = (n + 2) * unit * (np.abs(share) @ np.abs(scaled)).max()
+    np.testing.assert_allclose(total, share @ scaled, rtol=0, atol=near)
+
+
+def test_what_is_left_out_is_one_or_zero(kind):
+    rows, dense = sparse(50, 30)
+    right = np.random.default_rng(2).standard_normal((30, 9))
+    into, total = csr.images(csr.entries_of(rows), right, instructions=kind)
+    near = bound(dense, right, np.ones(50), np.zeros(9), np.ones(50), EPS)
+    np.testing.assert_allclose(into, dense.T @ (dense @ right), rtol=0, atol=near)
+    np.testing.assert_allclose(total, (dense @ right).sum(axis=0), rtol=0, atol=near)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_change_no_bit(kind, dtype, monkeypatch):
+    monkeypatch.setattr(csr, "_THREADS_PAY", 0)
+    rows, _ = sparse(700, 160, dtype=dtype)
+    entries, rng = csr.entries_of(rows), np.random.default_rng(3)
+    weights = rng.random(700)
+    for m in (5, 16, 24, 40, 72, 100):
+        right, left = rng.standard_normal((160, m)), rng.standard_normal((700, m))
+        given = {"shift": rng.standard_normal(m).astype(dtype), "factor": weights}
+        answers = []
+        for threads in (1, 2, 3, 5):
+            more = {"threads": threads, "instructions": kind}
+            into, total = csr.images(entries, right.astype(dtype), **given, **more)
+            answer = [into.copy(), total]
+            answer.append(csr.forward(entries, right.astype(dtype), **given, **more))
+            back, total = csr.backward(entries, left.astype(dtype), factor=weights, **more)
+            answers.append([*answer, back.copy(), total])
+        for answer in answers[1:]:
+            for one, other in zip(answers[0], answer, strict=True):
+                assert one.tobytes() == other.tobytes()
+
+
+def test_vectors_may_lie_in_memory_anyhow(kind):
+    rows, _ = sparse(40, 33)
+    entries, wide = csr.entries_of(rows), np.random.default_rng(4).standard_normal((66, 64))
+    plain = np.ascontiguousarray(wide[::2, 3:43:2])
+    # One number off a cache line, columns first, every other number, backwards.
+    off = np.empty(plain.size + 1)[1:].reshape(plain.shape)
+    off[:] = plain
+    want = csr.images(entries, plain, instructions=kind)[0].copy()
+    for right in (off, np.asfortranarray(plain), wide[::2, 3:43:2], plain[::-1][::-1]):
+        got, _ = csr.images(entries, right, instructions=kind)
+        if kind == "numpy":  # SciPy has loops of its own for some of these
+            np.testing.assert_allclose(got, want, rtol=0, atol=1000 * EPS * np.abs(want).max())
+        else:
+            assert got.tobytes() == want.tobytes()
+
+
+def test_indices_in_any_order_and_twice_are_summed(kind):
+    values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    rows = sp.csr_array((values, [3, 0, 3, 1, 1], [0, 3, 5]), shape=(2, 4))
+    right = np.eye(4)
+    into, _ = csr.images(csr.entries_of(rows), right, instructions=kind)
+    dense = np.array([[2.0, 0, 0, 5], [0, 24, 0, 0]])
+    np.testing.assert_array_equal(into, dense.T @ dense)
+
+
+def test_no_rows_and_no_entries_are_zero(kind):
+    for n in (0, 3):
+        entries = csr.entries_of(sp.csr_array((n, 4)))
+        into, total = csr.images(entries, np.ones((4, 2)), shift=np.ones(2), instructions=kind)
+        np.testing.assert_array_equal(into, np.zeros((4, 2)))
+        np.testing.assert_array_equal(total, [-n, -n])
+        assert csr.forward(entries, np.ones((4, 2)), instructions=kind).shape == (n, 2)
+        into, _ = csr.backward(entries, np.ones((n, 2)), instructions=kind)
+        np.testing.assert_array_equal(into, np.zeros((4, 2)))
+        products, sums = csr.scatter(entries, instructions=kind)
+        assert not products.any()
+        assert not sums.any()
+
+
+def test_no_columns_and_no_vectors_are_lawful(kind):
+    entries = csr.entries_of(sp.csr_array((3, 0)))
+    into, total = csr.images(entries, np.ones((0, 2)), shift=np.ones(2), instructions=kind)
+    assert into.shape == (0, 2)
+    np.testing.assert_array_equal(total, [-3, -3])
+    into, _ = csr.images(csr.entries_of(sparse(60, 4)[0]), np.ones((4, 0)), instructions=kind)
+    assert into.shape == (4, 0)
+
+
+def test_nan_reaches_every_sum_that_it_is_part_of(kind):
+    rows, _ = sparse(20, 11, density=0.9)
+    rows.data[-1] = np.nan
+    column = rows.indices[-1]
+    entries = csr.entries_of(rows)
+    into, total = csr.images(entries, np.ones((11, 3)), instructions=kind)
+    assert np.isnan(into[column]).all()
+    assert np.isnan(total).all()
+    products, sums = csr.scatter(entries, instructions=kind)
+    assert np.isnan(products[column, column])
+    assert np.isnan(sums[column])
+    assert np.isfinite(np.delete(sums, column)).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "p"), [(60, 41), (5, 300), (1, 1), (1100, 90), (90, 1100)])
+def test_the_scatter_is_the_dense_one_and_symmetric_to_the_bit(kind, n, p, dtype, index, weighted):
+    rows, dense = sparse(n, p, dtype=dtype, index=index)
+    weights = np.random.default_rng(5).random(n) + 0.5 if weighted else None
+    each = np.ones(n) if weights is None else weights
+    products, sums = csr.scatter(csr.entries_of(rows), weights, instructions=kind)
+    sizes = np.abs(dense).T @ (each[:, None] * np.abs(dense))
+    near = (n + 4) * EPS * sizes.max(initial=0.0)
+    np.testing.assert_allclose(products, dense.T @ (each[:, None] * dense), rtol=0, atol=near)
+    np.testing.assert_array_equal(products, products.T)
+    near = (n + 4) * EPS * (each @ np.abs(dense)).max(initial=0.0)
+    np.testing.assert_allclose(sums, each @ dense, rtol=0, atol=near)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_a_damaged_matrix_is_refused_before_it_is_followed(index):
+    values = np.ones(3)
+    for columns, ends, said in (
+        ([0, 4, 1], [0, 1, 3], "index 4 is not in 0 to 3"),
+        ([0, 1, -1], [0, 1, 3], "index -1 is not in 0 to 3"),
+        ([0, 1, 2], [0, 2, 1], "rows do not end"),
+        ([0, 1, 2], [0, 1, 9], "rows do not end"),
+        ([0, 1, 2], [-1, 1, 3], "rows do not end"),
+    ):
+        rows = sp.csr_array((2, 4))
+        rows.data, rows.indices = values, np.array(columns, index)
+        rows.indptr = np.array(ends, index)
+        with pytest.raises(DataError, match=said):
+            csr.entries_of(rows)
+
+
+def test_vectors_of_another_length_are_refused(kind):
+    entries = csr.entries_of(sp.csr_array((3, 4)))
+    for call, height in ((csr.images, 3), (csr.forward, 3), (csr.backward, 4)):
+        with pytest.raises(ValueError, match="has not"):
+            call(entries, np.ones((height, 2)), instructions=kind)
+    with pytest.raises(ValueError, match="for 3 rows"):
+        csr.images(entries, np.ones((4, 2)), factor=np.ones(4), instructions=kind)

@@ -1,0 +1,107 @@
+"""Columns: means and scatters of dense columns, some at a time, in the data's precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from helpers import EPS, EPS32
+from princomp import threads
+from princomp.errors import NotFiniteError
+from princomp.summaries import Columns, columns
+
+every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+@pytest.fixture(autouse=True)
+def _narrow_spans(monkeypatch):
+    monkeypatch.setattr(columns, "_SPAN", 7)
+    monkeypatch.setattr(columns, "_ROWS", 16)
+    monkeypatch.setattr(columns, "_THREADS_PAY", 0)
+
+
+def check(data, weights=None, *, precise=False):
+    """Mean and scatter against extended precision.
+
+    float32 squares are off by some units of each sum of 16 of them; so is a mean, measured by
+    the spread. In float64 the squares about a guess are at most 64 times the scatter.
+    """
+    found = Columns.of(data, weights, precise=precise)
+    wide = data.astype(np.longdouble)
+    share = np.ones(len(data)) if weights is None else weights
+    mean = share @ wide / share.sum()
+    scatter = share @ (wide - mean) ** 2
+    coarse = data.dtype == np.float32 and weights is None and not precise
+    unit = EPS32 if coarse else EPS
+    tol = 24 * unit + 64 * (len(data) + 16) * EPS
+    assert (np.abs(found.column_scatter - scatter) <= tol * scatter).all()
+    spread = np.sqrt(scatter / share.sum())
+    low = np.asarray(found.mean, np.longdouble) + found.mean_low - mean
+    assert (np.abs(low) <= 24 * unit * spread + 2 * EPS**2 * len(data) * np.abs(mean)).all()
+    assert found.count == len(data)
+    return found
+
+
+@every_dtype
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 500])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("precise", [False, True])
+def test_means_and_scatters(dtype, n, weighted, precise, rng):
+    data = (rng.standard_normal((n, 20)) * np.geomspace(1e-3, 1e3, 20) + 3).astype(dtype)
+    weights = rng.integers(1, 5, n).astype(float) if weighted else None
+    check(data, weights, precise=precise)
+
+
+@every_dtype
+@pytest.mark.parametrize("mean", [1e4, 1e6])
+def test_a_large_mean_does_not_cancel(dtype, mean, rng):
+    check((rng.standard_normal((500, 20)) + mean).astype(dtype))
+
+
+@every_dtype
+def test_rows_that_mislead_the_guess_are_summed_again(dtype, rng):
+    """Each row that the guess looks at lies far from the 1,249 after it."""
+    data = rng.standard_normal((20_000, 3)).astype(dtype)
+    data[:: 20_000 // 16] += 1e5
+    check(data)
+
+
+@every_dtype
+@pytest.mark.parametrize("value", [0.0, 0.1, -3e7, 1e-30])
+def test_a_constant_column_has_exactly_no_scatter(dtype, value, rng):
+    data = rng.standard_normal((300, 20)).astype(dtype)
+    data[:, [0, 7, 19]] = value
+    found = check(data)
+    assert (found.column_scatter[[0, 7, 19]] == 0).all()
+    assert (found.mean[[0, 7, 19]] == dtype(value)).all()
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-25, 1e-20, 1e18, 1e25, 1e37])
+def test_squares_beyond_the_range_of_float32_are_taken_in_float64(size, rng):
+    data = (size * rng.standard_normal((300, 20))).astype(np.float32)
+    found = Columns.of(data)
+    exact = data.astype(np.float64).var(axis=0) * 300
+    np.testing.assert_allclose(found.column_scatter, exact, rtol=24 * EPS32)
+
+
+@every_dtype
+@pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [(0, 0), (299, 19), (16, 7), (250, 6)])
+def test_a_hole_is_found_with_its_place(dtype, hole, place, rng):
+    data = rng.standard_normal((300, 20)).astype(dtype)
+    data[place] = hole
+    with pytest.raises(NotFiniteError) as caught:
+        Columns.of(data)
+    assert caught.value.place == {"row": place[0], "column": place[1]}
+
+
+@every_dtype
+def test_the_number_of_threads_changes_no_bit(dtype, rng, monkeypatch):
+    data = (rng.standard_normal((300, 50)) + 3).astype(dtype)
+    made = []
+    for count in (1, 2, 3):
+        monkeypatch.setattr(threads, "default_threads", lambda count=count: count)
+        found = Columns.of(data)
+        parts = (found.mean, found.mean_low, found.column_scatter)
+        made.append([part.tobytes() for part in parts])
+    assert made[0] == made[1] == made[2]

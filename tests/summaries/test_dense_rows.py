@@ -1,0 +1,195 @@
+"""Dense rows as a matrix to multiply with: every product against the matrix itself."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from helpers import EPS, EPS32
+from princomp import threads
+from princomp.summaries import Columns, dense_rows
+from princomp.summaries.dense_rows import DenseRows
+
+# Two panels and a rest each way, in pieces of two.
+SHAPES = {"tall": (700, 90), "wide": (90, 700), "square": (300, 300)}
+every_shape = pytest.mark.parametrize("shape", list(SHAPES))
+every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+WIDTH = 5
+
+
+@pytest.fixture(autouse=True)
+def _small_panels(monkeypatch):
+    """So that small tables have many, and threads to make them."""
+    monkeypatch.setattr(dense_rows, "_PANEL", 2**14)
+    monkeypatch.setattr(dense_rows, "_SYRK", 2**16)
+    monkeypatch.setattr(dense_rows, "_PANELS", 2)
+    monkeypatch.setattr(dense_rows, "_THREADS_PAY", 0)
+
+
+def made(data, *, center=True, divisor=None, weights=None, columns=None):
+    """The rows, and the matrix that they are: in extended precision, rounded once."""
+    columns = columns or Columns.of(data, weights, precise=True)
+    n, p = data.shape
+    zero = np.zeros(p)
+    mean, low = (columns.mean, columns.mean_low) if center else (zero, zero)
+    rows = DenseRows.of(data, mean, low, columns.column_scatter / n, divisor, weights)
+    whole = data.astype(np.longdouble) - mean - low
+    if divisor is not None:
+        whole = whole / divisor
+    if weights is not None:
+        whole = whole * np.sqrt(weights)[:, None]
+    return rows, whole.astype(np.float64)
+
+
+def kept(found, left, right, dtype, *, extra=1.0):
+    """Within the rounding of a product of matrices: (length + a few) u |left| |right|."""
+    unit = EPS32 if dtype == np.float32 else EPS
+    bound = extra * (left.shape[1] + 16) * unit * (np.abs(left) @ np.abs(right))
+    assert (np.abs(found - left @ right) <= bound).all()
+
+
+def check_products(rows, whole, dtype):
+    n, p = whole.shape
+    rng = np.random.default_rng(5)
+    right, left = rng.standard_normal((p, WIDTH)), rng.standard_normal((n, WIDTH))
+    assert rows.shape == (n, p)
+    assert rows.dtype == dtype
+    kept(rows.rows, whole, np.eye(p), dtype)
+    kept(rows.matmul(right), whole, right, dtype)
+    kept(rows.rmatmul(left), whole.T, left, dtype)
+    into = np.ones((p, WIDTH))
+    rows.add_rmatmul(left, into)
+    kept(into - 1, whole.T, left, dtype, extra=2)
+    # The second product meets the rounding of the first.
+    for found, one, other, vectors in (
+        (rows.images(right), whole.T, whole, right),
+        (rows.row_images(left), whole, whole.T, left),
+    ):
+        assert found.dtype == np.float64
+        unit = EPS32 if dtype == np.float32 else EPS
+        sizes = np.abs(one) @ (np.abs(other) @ np.abs(vectors))
+        assert (np.abs(found - one @ (other @ vectors)) <= (n + p + 32) * unit * sizes).all()
+    again = np.ones((p, WIDTH))
+    rows.add_images(right, again)
+    np.testing.assert_allclose(
+        again, 1 + rows.images(right), rtol=0, atol=16 * EPS * np.abs(again).max()
+    )
+    kept(rows.row_products(), whole, whole.T, dtype)
+
+
+@every_shape
+@every_dtype
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_product_is_that_of_the_matrix(shape, dtype, center, scaled, weighted, rng):
+    n, p = SHAPES[shape]
+    data = (rng.standard_normal((n, p)) + rng.standard_normal(p)).astype(dtype)
+    divisor = rng.uniform(0.5, 2, p) if scaled else None
+    weights = rng.integers(1, 5, n).astype(float) if weighted else None
+    rows, whole = made(data, center=center, divisor=divisor, weights=weights)
+    check_products(rows, whole, dtype)
+
+
+@every_dtype
+def test_rows_that_are_too_long_for_two_products_are_read_twice(dtype, rng, monkeypatch):
+    monkeypatch.setattr(dense_rows, "_LONG", 2**10)
+    rows, whole = made((rng.standard_normal((90, 700)) + 3).astype(dtype))
+    assert not rows.fused
+    check_products(rows, whole, dtype)
+
+
+@every_shape
+@pytest.mark.parametrize("layout", ["Fortran", "strided", "reversed", "read-only"])
+def test_the_layout_does_not_matter_and_the_input_is_not_written(shape, layout, rng):
+    n, p = SHAPES[shape]
+    wide = rng.standard_normal((2 * n, 2 * p)) + 3
+    data = np.ascontiguousarray(wide[::2, ::2])
+    given = {
+        "Fortran": np.asfortranarray(data),
+        "strided": wide[::2, ::2],
+        "reversed": np.ascontiguousarray(data[::-1, ::-1])[::-1, ::-1],
+        "read-only": data.copy(),
+    }[layout]
+    given.flags.writeable = False
+    rows, whole = made(given)
+    check_products(rows, whole, np.float64)
+    np.testing.assert_array_equal(given, data)
+
+
+@every_shape
+@pytest.mark.parametrize(
+    ("dtype", "mean", "spread"),
+    [(np.float64, 1e6, 1e-3), (np.float64, 2.0**40, 1.0), (np.float32, 1e6, 1.0)],
+)
+def test_a_large_mean_does_not_cancel(shape, dtype, mean, spread, rng):
+    """The bounds are those of the centred numbers, which the data's precision still holds."""
+    n, p = SHAPES[shape]
+    data = (mean + spread * rng.standard_normal((n, p))).astype(dtype)
+    check_products(*made(data), dtype)
+
+
+@every_shape
+def test_the_low_part_of_the_mean_counts(shape, rng):
+    """Noughts and ones on 2⁵²: their mean lies between two doubles."""
+    n, p = SHAPES[shape]
+    data = 2.0**52 + rng.integers(0, 2, (n, p))
+    rows, whole = made(data)
+    assert rows.low is not None
+    assert np.abs(rows.low).max() > 0.1
+    check_products(rows, whole, np.float64)
+
+
+@every_shape
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_block_is_centred_about_the_mean_of_all_rows(shape, weighted, rng):
+    """Its own sums do not vanish then, and the low part of the mean meets them."""
+    n, p = SHAPES[shape]
+    data = 2.0**52 + rng.integers(0, 2, (2 * n, p))
+    data[n:] += 4
+    weights = rng.integers(1, 5, n).astype(float) if weighted else None
+    rows, whole = made(data[:n], weights=weights, columns=Columns.of(data))
+    assert rows.low is not None
+    check_products(rows, whole, np.float64)
+
+
+@every_shape
+@every_dtype
+def test_the_number_of_threads_changes_no_bit(shape, dtype, rng, monkeypatch):
+    n, p = SHAPES[shape]
+    data = (rng.standard_normal((n, p)) + 3).astype(dtype)
+    right, left = rng.standard_normal((p, WIDTH)), rng.standard_normal((n, WIDTH))
+    answers = []
+    for count in (1, 2, 3):
+        monkeypatch.setattr(threads, "default_threads", lambda count=count: count)
+        rows, _ = made(data)
+        products = (
+            rows.matmul(right),
+            rows.rmatmul(left),
+            rows.images(right),
+            rows.images(right),  # in memory that was used before
+            rows.row_images(left),
+            rows.row_products(),
+        )
+        answers.append([product.tobytes() for product in products])
+    assert answers[0] == answers[1] == answers[2]
+    assert answers[0][2] == answers[0][3]
+
+
+@pytest.mark.usefixtures("rng")
+def test_products_take_no_memory_of_the_size_of_the_rows(rng, monkeypatch):
+    monkeypatch.undo()
+    data = rng.standard_normal((3000, 2000))
+    mean = data.mean(axis=0)
+    rows = DenseRows.of(data, mean, np.zeros(2000), np.ones(2000), None, None)
+    right = rng.standard_normal((2000, 16))
+    monkeypatch.setattr(threads, "default_threads", lambda: 2)
+    tracemalloc.start()
+    rows.images(right)
+    rows.matmul(right)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Two threads with a panel each, and sums of 2,000 × 16 on their way.
+    assert peak < 2 * dense_rows._PANEL + 8 * right.nbytes + 2**20 < data.nbytes / 3

@@ -1,0 +1,139 @@
+"""Sparse rows as a centred matrix, and their moments, against the same rows dense."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from helpers import EPS, EPS32
+from princomp.summaries.sparse_moments import sparse_sums
+from princomp.summaries.sparse_rows import SparseRows
+
+
+def table(n, p, *, full=(), mean=0.0, seed=0, dtype=np.float64):
+    """Sparse rows, dense in the columns named, which have this mean."""
+    rng = np.random.default_rng(seed)
+    dense = rng.standard_normal((n, p)) * (rng.random((n, p)) < 0.15)
+    for column in full:
+        dense[:, column] = mean + rng.standard_normal(n)
+    return dense.astype(dtype)
+
+
+def split(dense, weights):
+    """Weighted mean in two doubles and variances, in extended precision."""
+    wide = dense.astype(np.longdouble)
+    each = np.ones(len(dense)) if weights is None else weights
+    mean = each @ wide / each.sum()
+    high = mean.astype(np.float64)
+    variances = each @ (wide - mean) ** 2 / (each.sum() - 1)
+    return high, (mean - high).astype(np.float64), variances.astype(np.float64), mean
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("full", [(), (3, 17)])
+@pytest.mark.parametrize(("n", "p"), [(300, 70), (60, 400)])
+def test_products_are_those_of_the_centred_matrix(n, p, full, scaled, weighted):
+    dense = table(n, p, full=full, mean=1e6)
+    rng = np.random.default_rng(1)
+    weights = rng.uniform(0.5, 2, n) if weighted else None
+    divisor = rng.uniform(0.5, 2, p) if scaled else None
+    high, low, variances, mean = split(dense, weights)
+    a = dense.astype(np.longdouble) - mean
+    a = a if divisor is None else a / divisor
+    a = (a if weights is None else a * np.sqrt(weights)[:, None]).astype(np.float64)
+    rows = SparseRows.of(sp.csr_array(dense), high, low, variances, divisor, weights)
+    assert rows.shape == a.shape
+    right, left = rng.standard_normal((p, 20)), rng.standard_normal((n, 20))
+    # The mean that is taken off is at most 3 deviations, so X is at most 4 times A by columns;
+    # a mean of 1e6 that was not centred first would cost 1e6 roundoffs and more.
+    near = 4 * 2 * (n + p) * EPS
+    size = np.abs(a)
+    into = np.ones((p, 20))
+    rows.add_images(right, into)
+    added = np.ones((p, 20))
+    rows.add_rmatmul(left, added)
+    for got, want, bound in (
+        (rows.matmul(right), a @ right, size @ np.abs(right)),
+        (rows.rmatmul(left), a.T @ left, size.T @ np.abs(left)),
+        (added - 1.0, a.T @ left, size.T @ np.abs(left) + 1.0),
+        (rows.images(right), a.T @ (a @ right), size.T @ (size @ np.abs(right))),
+        (into - 1.0, a.T @ (a @ right), size.T @ (size @ np.abs(right))),
+        (rows.row_images(left), a @ (a.T @ left), size @ (size.T @ np.abs(left))),
+        (rows.row_products(), a @ a.T, size @ size.T),
+    ):
+        assert got.dtype == np.float64
+        np.testing.assert_allclose(got, want, rtol=0, atol=near * bound.max())
+    products = rows.row_products()
+    np.testing.assert_array_equal(products, products.T)
+
+
+@pytest.mark.parametrize(("n", "p"), [(90, 4000), (900, 1500)])
+def test_products_of_rows_with_a_common_mean_lose_no_more_than_three_digits(n, p):
+    # A mean of 1.5 deviations is not centred column by column; of all columns together it is
+    # far longer than what varies, and products are centred afterwards only where that is dear
+    # at most by 2^10 roundoffs.
+    rng = np.random.default_rng(2)
+    dense = np.where(rng.random((n, p)) < 0.7, 1.0, 0.0)
+    dense[:, ::2] *= 1e5
+    high, low, variances, mean = split(dense, None)
+    a = (dense - mean).astype(np.float64)
+    rows = SparseRows.of(sp.csr_array(dense), high, low, variances, None, None)
+    largest, whole = np.linalg.norm(a, 2), np.linalg.norm(dense, 2)
+    wrong = np.linalg.norm(rows.row_products() - a @ a.T, 2)
+    # Of two products one after the other: ‖X‖ ‖A‖ roundoffs, a few for each.
+    bound = 20 * EPS * whole * (whole if n == 90 else largest)
+    assert wrong <= bound <= 20 * 2**10 * EPS * largest**2
+
+
+def test_rows_and_vectors_of_float32_are_multiplied_in_it_and_others_in_float64():
+    dense = table(400, 64, dtype=np.float32)
+    high, low, variances, mean = split(dense, None)
+    a = (dense - mean).astype(np.float64)
+    rows = SparseRows.of(sp.csr_array(dense), high, low, variances, None, None)
+    right = np.random.default_rng(3).standard_normal((64, 32))
+    want = a.T @ (a @ right)
+    size = (np.abs(a).T @ (np.abs(a) @ np.abs(right))).max()
+    wide = rows.images(right)
+    np.testing.assert_allclose(wide, want, rtol=0, atol=4 * 464 * EPS * size)
+    narrow = rows.images(right.astype(np.float32))
+    assert narrow.dtype == np.float64
+    assert np.abs(narrow - want).max() <= 4 * 464 * EPS32 * size
+    assert np.abs(narrow - want).max() > 1e3 * np.abs(wide - want).max()
+
+
+def test_what_was_handed_over_stays_as_it_is():
+    dense = table(50, 20, full=(4,), mean=1e6)
+    data = sp.csr_array(dense)
+    parts = [part.copy() for part in (data.data, data.indices, data.indptr)]
+    high, low, variances, _ = split(dense, None)
+    rows = SparseRows.of(data, high, low, variances, np.full(20, 2.0), np.full(50, 3.0))
+    rows.row_products()
+    rows.images(np.ones((20, 2)))
+    sparse_sums(data, np.full(50, 3.0))
+    for part, now in zip(parts, (data.data, data.indices, data.indptr), strict=True):
+        np.testing.assert_array_equal(part, now)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_sparse_rows_are_those_about_the_shift(dtype, weighted):
+    dense = table(300, 40, full=(0, 39), mean=1e4, dtype=dtype)
+    weights = np.random.default_rng(4).uniform(0.5, 2, 300) if weighted else None
+    each = np.ones(300) if weights is None else weights
+    rows, shift, sums, scatter = sparse_sums(sp.csr_array(dense), weights)
+    assert rows == each.sum()
+    assert set(np.flatnonzero(shift)) == {0, 39}
+    about = dense.astype(np.float64) - shift
+    # A full column is shifted to its mean, roughly: nothing of 1e8 is left to cancel, but
+    # for the sums of the others against it.
+    assert np.abs(about).max() < 10
+    near = 2 * 304 * EPS * (np.abs(about).T @ (each[:, None] * np.abs(about))).max()
+    np.testing.assert_allclose(scatter, about.T @ (each[:, None] * about), rtol=0, atol=near)
+    np.testing.assert_array_equal(scatter, scatter.T)
+    np.testing.assert_allclose(sums, each @ about, rtol=0, atol=near)
+
+
+def test_duplicate_and_unsorted_entries_are_summed_first():
+    rows = sp.csr_array(([1.0, 2.0, 4.0], [1, 0, 1], [0, 3]), shape=(1, 3))
+    *_, scatter = sparse_sums(sp.vstack([rows, sp.csr_array((3, 3))], format="csr"), None)
+    np.testing.assert_array_equal(scatter, np.outer([2.0, 5, 0], [2.0, 5, 0]))

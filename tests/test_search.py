@@ -1,0 +1,242 @@
+"""The search in rows that are in memory: bases, when it stops, and what it gives way to."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from helpers import EPS, EPS32, assert_orthonormal, orthonormal, sine, truth, with_singular_values
+from princomp import PCA
+from princomp.fitting import rows as fitting_rows
+from princomp.planning import routes
+from princomp.solvers import bases
+from princomp.solvers.bases import factored, swept
+from princomp.solvers.lanczos import lanczos, search_rows
+from princomp.summaries import Columns
+from princomp.summaries.centred_rows import CentredRows
+
+every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def unit_of(dtype):
+    return EPS32 if dtype == np.float32 else EPS
+
+
+# ---- bases --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("condition", [1, 1e3, 1e5, 1e9, 1e14, np.inf])
+def test_vectors_however_dependent_become_orthonormal(condition, rng):
+    left = orthonormal(3000, 8, rng)
+    sizes = np.geomspace(1, 1 / condition, 8) if condition < np.inf else np.r_[np.ones(7), 0]
+    vectors = ((left * sizes) @ orthonormal(8, 8, rng)).T
+    assert vectors.size > bases._MANY
+    basis, kept = factored(vectors)
+    assert np.abs(basis @ basis.T - np.eye(8)).max() <= 30 * EPS
+    triangle = np.abs(np.diagonal(np.linalg.qr(vectors.T)[1]))
+    np.testing.assert_allclose(kept, triangle, rtol=1e-3, atol=30 * EPS)
+    if condition < 1e9:
+        np.testing.assert_allclose((vectors @ basis.T) @ basis, vectors, atol=30 * EPS)
+
+
+def test_vectors_of_any_size_become_orthonormal(rng):
+    vectors = rng.standard_normal((4, 5000)) * np.array([[1e-150], [1], [1e150], [1e-300]])
+    basis, kept = factored(vectors)
+    assert np.abs(basis @ basis.T - np.eye(4)).max() <= 30 * EPS
+    assert (kept > 0).all()
+
+
+def test_what_is_swept_leaves_the_space_and_its_coordinates(rng):
+    known = orthonormal(5000, 30, rng).T
+    vectors = rng.standard_normal((3, 5000))
+    rest, coordinates = swept(vectors, known, "a test")
+    np.testing.assert_allclose(coordinates, known @ vectors.T, atol=1e-12)
+    np.testing.assert_allclose(rest + coordinates.T @ known, vectors, atol=1e-13)
+    assert np.abs(known @ rest.T).max() <= 1e-13
+
+
+# ---- when it stops ------------------------------------------------------------------------
+
+
+def falling(n, rng, gap):
+    """A matrix of order n whose first 5 eigenvalues stand above the others by ``gap``."""
+    values = np.r_[np.linspace(2, 1 + gap, 5), np.linspace(1, 0, n - 5)]
+    q = orthonormal(n, n, rng)
+    matrix = (q * values) @ q.T
+    return (matrix + matrix.T) / 2, values, q.T
+
+
+@pytest.mark.parametrize("gap", [0.3, 0.03])
+@pytest.mark.parametrize("angle", [1e-3, 1e-6])
+def test_the_space_is_found_to_the_angle_and_its_eigenvalues_to_the_square(gap, angle, rng):
+    matrix, values, axes = falling(400, rng, gap)
+    counts = []
+    for allowed in (angle, 0.0):
+        pairs = lanczos(
+            lambda block: matrix @ block,
+            400,
+            5,
+            tol=4 * EPS,
+            rng=rng,
+            start=np.random.default_rng(3).standard_normal((400, 16)),
+            angle=allowed,
+        )
+        counts.append(pairs.products)
+        # The distance is taken to the first eigenvalue found beyond, which comes from below.
+        assert sine(pairs.vectors.T, axes[:5]) <= 2 * np.sqrt(5) * allowed + 1e-12
+        assert (np.abs(pairs.values - values[:5]) <= 10 * allowed**2 + 1e-13).all()
+    assert counts[0] < counts[1]
+
+
+def test_as_many_vectors_as_are_wanted_tell_nothing_of_the_distance(rng):
+    """With no eigenvalue beyond the wanted ones, only the tolerance counts."""
+    matrix, values, _ = falling(300, rng, 0.1)
+    start = np.random.default_rng(3).standard_normal((300, 5))
+    pairs = lanczos(
+        lambda block: matrix @ block, 300, 5, tol=1e-12, rng=rng, start=start, angle=1e-3
+    )
+    np.testing.assert_allclose(pairs.values, values[:5], rtol=1e-5)
+
+
+def test_a_search_is_ended_by_who_started_it(rng):
+    matrix, _, _ = falling(400, rng, 1e-3)
+    told = []
+    pairs = lanczos(
+        lambda block: matrix @ block,
+        400,
+        5,
+        tol=4 * EPS,
+        rng=rng,
+        enough=lambda left: told.append(left) or len(told) == 4,
+    )
+    assert not pairs.converged
+    assert len(told) == 4
+    assert told[0] == np.inf  # of one look nothing follows
+
+
+@every_dtype
+@pytest.mark.parametrize("shape", [(600, 300), (300, 600)])
+def test_the_residuals_that_are_told_bound_those_that_are(dtype, shape, rng):
+    n, p = shape
+    sigma = np.r_[np.geomspace(30, 10, 6), np.linspace(3, 1, 200)]
+    X = with_singular_values(n, sigma, rng, p=p)[0].astype(dtype)
+    columns = Columns.of(X)
+    spread = columns.column_scatter / (n - 1)
+    rows = CentredRows.of(X, columns.mean, columns.mean_low, spread, None, None)
+    unit = unit_of(dtype)
+    spectrum, passes = search_rows(rows, columns, 6, tol=0.0, rng=rng, angle=unit**0.5)
+    assert spectrum is not None
+    A = X - X.astype(np.float64).mean(axis=0)
+    axes, values = spectrum.axes, spectrum.variances * (n - 1)
+    off = np.linalg.norm(axes @ A.T @ A - axes * values[:, None], axis=1) / values[0]
+    assert (off <= 2 * spectrum.residuals).all()
+    exact = truth(X)[0][:6]
+    assert (np.abs(spectrum.variances - exact) <= 16 * unit * exact[0]).all()
+    assert 3 <= passes < 20
+    assert_orthonormal(axes)
+
+
+@every_dtype
+@pytest.mark.parametrize("k", [3, 40])
+def test_the_residuals_of_row_products_bound_those_that_are(dtype, k, rng):
+    sigma = np.geomspace(30, 0.5, 60)
+    X = with_singular_values(600, sigma, rng, p=900)[0].astype(dtype)
+    model = PCA(k, svd_solver="row_gram").fit(X)
+    A = X - X.astype(np.float64).mean(axis=0)
+    # The axes of the fit, not those that are given out in the data's precision.
+    axes, values = model._fitted.spectrum.axes, model.explained_variance_ * 599
+    off = np.linalg.norm(axes @ A.T @ A - axes * values[:, None], axis=1) / values[0]
+    told = model.certificate_.residuals
+    assert (off <= told).all()
+    assert (told <= 64 * unit_of(dtype) * np.sqrt(values[0] / values)).all()
+
+
+# ---- the route of large × large -------------------------------------------------------------
+
+
+@pytest.fixture
+def _small_is_large(monkeypatch):
+    """So that tables of some hundred columns take the routes of large ones."""
+    monkeypatch.setattr(routes, "SEARCH_COLUMNS", 300)
+    monkeypatch.setattr(routes, "SEARCH_ROWS", {"float32": 200, "float64": 200})
+    monkeypatch.setattr(routes, "SMALL", 0)
+    monkeypatch.setattr(fitting_rows, "ROW_PRODUCTS_SHARE", 0.05)
+
+
+@pytest.mark.usefixtures("_small_is_large")
+@every_dtype
+@pytest.mark.parametrize("shape", [(500, 400), (400, 500), (300, 2500)])
+@pytest.mark.parametrize("mean", [3.0, 1e6])
+def test_few_directions_of_a_large_table_are_found_as_exactly_as_its_precision_holds(
+    dtype, shape, mean, rng
+):
+    n, p = shape
+    axes = orthonormal(p, 8, rng).T
+    X = rng.standard_normal((n, 8)) * np.linspace(12, 5, 8) * np.sqrt(p / n + 1) @ axes
+    X = (X + rng.standard_normal((n, p)) * 0.5 + mean).astype(dtype)
+    model = PCA(8).fit(X)
+    assert model.plan_.solver == "lanczos"
+    assert len(model.plan_.reasons) == 1
+    variances, exact = truth(X)
+    unit = unit_of(dtype)
+    np.testing.assert_allclose(model.explained_variance_, variances[:8], rtol=32 * unit)
+    np.testing.assert_allclose(model.total_variance_, variances.sum(), rtol=32 * unit)
+    assert sine(model.components_.astype(float), exact[:8]) <= 4 * unit**0.5
+    assert not model.certificate_.below_resolution.any()
+
+
+@pytest.mark.usefixtures("_small_is_large")
+@every_dtype
+def test_a_flat_spectrum_gives_way_to_the_products_of_rows_and_the_plan_says_so(dtype, rng):
+    X = (rng.standard_normal((300, 2000)) + 3).astype(dtype)
+    model = PCA(5).fit(X)
+    assert model.plan_.solver == "row_gram"
+    assert "no few directions stand out" in model.plan_.reasons[-1]
+    assert model.plan_.passes == model.certificate_.passes > 4
+    variances = truth(X)[0][:5]
+    np.testing.assert_allclose(model.explained_variance_, variances, rtol=32 * unit_of(dtype))
+    asked = PCA(5, svd_solver="lanczos").fit(X)
+    assert (asked.plan_.solver, len(asked.plan_.reasons)) == ("lanczos", 1)
+
+
+@pytest.mark.usefixtures("_small_is_large")
+def test_products_of_rows_that_do_not_fit_the_limit_are_not_made(rng, monkeypatch):
+    X = rng.standard_normal((300, 2000)) + 3
+    monkeypatch.setattr(fitting_rows, "memory_of", lambda facts, choice: 2**60)
+    model = PCA(5, memory_limit="1GB").fit(X)
+    assert model.plan_.solver == "lanczos"
+    np.testing.assert_allclose(model.explained_variance_, truth(X)[0][:5], rtol=1e-13)
+
+
+@pytest.mark.usefixtures("_small_is_large")
+@pytest.mark.parametrize("shape", [(500, 400), (300, 2500)])
+def test_a_share_of_the_variance_is_reached_by_growing(shape, rng):
+    n, p = shape
+    X = rng.standard_normal((n, 30)) @ rng.standard_normal((30, p))
+    X += 0.01 * rng.standard_normal((n, p))
+    wanted = int(np.searchsorted(np.cumsum(truth(X)[0]) / truth(X)[0].sum(), 0.9)) + 1
+    model = PCA(0.9, svd_solver="lanczos").fit(X)
+    assert model.n_components_ == wanted > 16
+
+
+@pytest.mark.usefixtures("_small_is_large")
+def test_a_hole_in_the_last_row_is_named(rng):
+    X = rng.standard_normal((500, 400))
+    X[499, 399] = np.nan
+    with pytest.raises(ValueError, match="NaN: the first at X") as caught:
+        PCA(3).fit(X)
+    assert (caught.value.place["row"], caught.value.place["column"]) == (499, 399)
+
+
+def test_a_large_table_is_not_copied(rng):
+    X = rng.standard_normal((3000, 3000))
+    X[:, :5] *= 10
+    PCA(5).fit(X)  # what is loaded once does not count
+    tracemalloc.start()
+    model = PCA(5).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert model.plan_.solver == "lanczos"
+    assert peak < X.nbytes / 2
