@@ -11,7 +11,7 @@ import pytest
 from princomp import PCA
 from princomp.cli import options
 from princomp.errors import ParameterError
-from princomp.planning import SOLVERS, Facts, Plan, choose, is_truncated
+from princomp.planning import SOLVERS, Facts, Plan, choose
 
 ROUTES = [
     # rows, columns, wanted, stored → summary, solver
@@ -71,11 +71,6 @@ def test_an_unknown_solver_is_refused_with_the_known_ones():
         choose(Facts(10, 5, 2, solver="magic"))
     for name in SOLVERS:
         assert name in caught.value.hint
-
-
-def test_truncated_solvers_are_known_as_such():
-    routes = {solver for _, solver in filter(None, SOLVERS.values())}
-    assert {name for name in routes if is_truncated(name)} == {"krylov", "lanczos", "randomized"}
 
 
 @pytest.mark.parametrize("wanted", [2, 0.9])

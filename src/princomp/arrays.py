@@ -26,10 +26,10 @@ __all__ = [
     "divided",
     "eigh",
     "eigh_top",
-    "eigvalsh",
     "fix_signs",
     "one_blas_thread",
     "qr_r",
+    "reproducible",
     "scratch",
     "squares_over",
     "svd",
@@ -125,7 +125,7 @@ def eigh(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
         if not failed:
             return values[::-1], vectors.T[::-1]
     try:
-        with _reproducible(len(matrix)):
+        with reproducible(len(matrix)):
             values, vectors = np.linalg.eigh(matrix)
     except np.linalg.LinAlgError:
         # Divide and conquer gave up; the QR algorithm is slower and does not.
@@ -136,23 +136,17 @@ def eigh(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 def eigh_top(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     """The ``k`` largest eigenvalues, descending, and their eigenvectors as rows."""
     p = len(matrix)
-    with _reproducible(p):
+    with reproducible(p):
         values, vectors = scipy.linalg.eigh(
             matrix, subset_by_index=(p - k, p - 1), driver="evr", check_finite=False
         )
     return values[::-1], vectors.T[::-1]
 
 
-def eigvalsh(matrix: FloatArray) -> FloatArray:
-    """All eigenvalues of a symmetric matrix, descending."""
-    with _reproducible(len(matrix)):
-        return np.linalg.eigvalsh(matrix)[::-1]
-
-
 def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Thin singular value decomposition ``U, s, Vt``."""
     try:
-        with _reproducible(min(matrix.shape)):
+        with reproducible(min(matrix.shape)):
             u, s, vt = np.linalg.svd(matrix, full_matrices=False)
     except np.linalg.LinAlgError:
         # gesdd may fail where gesvd converges (scikit-learn issue 7113).
@@ -219,7 +213,8 @@ def _set_threads(numbers: Iterable[int]) -> None:
             take_over(force=True)
 
 
-def _reproducible(order: int) -> AbstractContextManager[None]:
+def reproducible(order: int) -> AbstractContextManager[None]:
+    """BLAS on one thread for a factorisation of this order, if that pays for equal bits."""
     if _SMALL_EIGH < order <= _REPRODUCIBLE:
         return one_blas_thread()
     return nullcontext()

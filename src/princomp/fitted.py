@@ -20,7 +20,7 @@ from princomp.planning import Choice, Facts, Plan
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Extremes, Moments, Sketch, Triangle
 from princomp.summaries.blocks import is_sparse
-from princomp.summaries.centred_rows import split_full_columns
+from princomp.summaries.sparse_rows import full_columns
 from princomp.threads import in_order
 
 __all__ = ["Fitted"]
@@ -199,9 +199,13 @@ class Fitted:
         return np.ascontiguousarray(axes.T, dtype=precision)
 
     def _sparse_scores(self, data: Any, right: FloatArray) -> FloatArray:
-        full, light = split_full_columns(data, self.mean, self.column_variances)
-        mean = self.mean.copy()
-        mean[full] = 0.0
+        full = full_columns(self.mean, self.column_variances)
+        light, mean = data, self.mean.copy()
+        if full.size:
+            kept = np.ones(self.p)
+            kept[full] = mean[full] = 0.0
+            light = data.copy()
+            light.data = light.data * kept[light.indices]
         with np.errstate(all="ignore"):
             out: FloatArray = light @ right - (mean @ right).astype(right.dtype)
             if full.size:

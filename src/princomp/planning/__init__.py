@@ -7,7 +7,7 @@ plan    what people read
 """
 
 from princomp.planning.costs import krylov_room
-from princomp.planning.facts import SCATTER_COLUMNS, SMALL, SOLVERS, Choice, Facts, is_truncated
+from princomp.planning.facts import SCATTER_COLUMNS, SMALL, SOLVERS, Choice, Facts
 from princomp.planning.plan import Plan
 from princomp.planning.routes import choose, memory_of
 
@@ -19,7 +19,6 @@ __all__ = [
     "Facts",
     "Plan",
     "choose",
-    "is_truncated",
     "krylov_room",
     "memory_of",
 ]

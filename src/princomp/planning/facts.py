@@ -23,7 +23,6 @@ __all__ = [
     "Choice",
     "Facts",
     "is_few",
-    "is_truncated",
 ]
 
 # SMALL: up to this many numbers a wide table takes the SVD of its rows: 19 ms at
@@ -96,11 +95,6 @@ class Choice(NamedTuple):
     summary: str
     solver: str
     reason: str
-
-
-def is_truncated(solver: str) -> bool:
-    """Whether this solver finds only the components that are asked for."""
-    return solver in ("lanczos", "randomized", "krylov")
 
 
 def is_few(wanted: int | float | str | None, limit: float) -> bool:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg import lapack
 
-from princomp.arrays import EPS, FloatArray, _reproducible, eigh, squares_over, svd
+from princomp.arrays import EPS, FloatArray, eigh, reproducible, squares_over, svd
 from princomp.spectrum import Spectrum
 from princomp.summaries import Moments, Triangle
 
@@ -93,7 +93,7 @@ def _decomposed(matrix: FloatArray, k: _Count) -> tuple[FloatArray, FloatArray]:
     size = len(matrix)
     few = isinstance(k, int) and k <= _VERY_FEW_AXES * size
     if few or (size >= _REDUCED_COLUMNS and k is not None and (callable(k) or k < size)):
-        with _reproducible(size):
+        with reproducible(size):
             found = _reduced(matrix, k)
         if found is not None:
             return found

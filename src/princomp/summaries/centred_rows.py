@@ -15,10 +15,8 @@ from princomp.summaries.blocks import Weights, is_sparse
 from princomp.summaries.dense_rows import DenseRows
 from princomp.summaries.sparse_rows import SparseRows
 
-__all__ = ["CentredRows", "safe_exponent", "split_full_columns"]
+__all__ = ["CentredRows", "safe_exponent"]
 
-# A mean that exceeds this many standard deviations would cancel in an implicit product.
-_MEAN_DOMINATES = 3.0
 # Rows of up to 2 to this, by bytes of a number, may be squared twice within their precision.
 _SAFE_EXPONENT = {4: 20, 8: 200}
 
@@ -28,22 +26,6 @@ def safe_exponent(column_scatter: FloatArray, dtype: np.dtype[Any]) -> int:
     largest = float(np.sqrt(column_scatter.max(initial=0.0)))
     exponent = int(np.frexp(largest)[1])
     return exponent if largest > 0 and abs(exponent) > _SAFE_EXPONENT[dtype.itemsize] else 0
-
-
-def split_full_columns(rows: Any, mean: FloatArray, variances: FloatArray) -> tuple[Any, Any]:
-    """Indices of the columns whose mean would cancel, and the sparse rows without them.
-
-    Such columns hold a value in nearly every row, so there are few of them and
-    centring them explicitly costs no more than storing them did.
-    """
-    full = np.flatnonzero(mean**2 > _MEAN_DOMINATES**2 * variances)
-    if not full.size:
-        return full, rows
-    kept = np.ones(rows.shape[1])
-    kept[full] = 0.0
-    masked = rows.copy()
-    masked.data = masked.data * kept[masked.indices]
-    return full, masked
 
 
 class CentredRows(Protocol):

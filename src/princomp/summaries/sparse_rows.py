@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from princomp.arrays import FloatArray, scratch
 from princomp.kernels import csr
 from princomp.summaries.blocks import Weights
 
-__all__ = ["SparseRows"]
+__all__ = ["SparseRows", "full_columns"]
 
 # A mean that exceeds this many standard deviations would cancel in an implicit product.
 _MEAN_DOMINATES = 3.0
@@ -30,6 +31,15 @@ _MEAN_DOMINATES = 3.0
 _CENTRED_AFTER = 2.0**10
 # Rows of a product of rows with themselves that are made at a time, where they are not.
 _UNITS = 256
+
+
+def full_columns(mean: FloatArray, variances: FloatArray) -> NDArray[np.intp]:
+    """Indices of the columns whose mean would cancel in an implicit product.
+
+    They hold a value in nearly every row, so there are few of them, and centring them
+    explicitly costs no more than storing them did.
+    """
+    return np.flatnonzero(mean**2 > _MEAN_DOMINATES**2 * variances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +85,7 @@ class SparseRows:
         DataError
             An index that is no column, or rows that do not follow one another.
         """
-        full = np.flatnonzero(mean**2 > _MEAN_DOMINATES**2 * variances)
+        full = full_columns(mean, variances)
         if full.size:
             data = _centred_in(data, full, mean, mean_low)
             mean = mean.copy()
