@@ -4,6 +4,8 @@ dense       all eigenvalues of a scatter, or all singular values of a triangle
 lanczos     the top k by block Lanczos, to a residual: of a scatter or of the rows
 row_gram    wide rows through the n × n products of the rows
 randomized  the randomized SVD, under scikit-learn's name and parameters
+bases       orthonormal bases of tall, thin sets of vectors, by products of matrices
+forecast    when a search is looked at, and whether it still comes nearer
 ritz        the projection that ends both of these
 krylov      the top k of rows that are read block by block, one fused pass a product
 nystrom     the top k of a sketch, with an estimate of its error
