@@ -119,7 +119,9 @@ def test_a_fraction_has_the_components_that_all_variances_ask_for(fraction, deca
     model = PCA(fraction).fit(X)
     assert model.n_components_ == needed
     assert model.components_.shape == (needed, 90)
-    np.testing.assert_array_equal(model.components_, PCA(needed).fit(X).components_)
+    # Another route through LAPACK may take it: p units over gaps of a thousandth or more.
+    found = PCA(needed).fit(X).components_
+    np.testing.assert_allclose(model.components_, found, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("k", [5, 100, 0.5])
