@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from helpers import EPS
 from princomp.errors import ShapeError
-from princomp.summaries import Columns, Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
+from princomp.summaries import Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 
 # Sums and products of n numbers of p columns lose at most about n + p roundings; a few
 # of them stand behind each other (shift, product, move to the mean, merge).
@@ -132,9 +132,7 @@ class _Comparison:
         self.rows = float(np.sum(w))
         self.kind = kind
         self.first = _Comparison(kind.first, rows, weights) if isinstance(kind, PairOf) else None
-        coarse = rows.dtype == np.float32 and (
-            kind in (Columns, Moments) or isinstance(kind, SketchOf)
-        )
+        coarse = rows.dtype == np.float32 and (kind is Moments or isinstance(kind, SketchOf))
         unit = float(np.finfo(np.float32).eps) if coarse else EPS
         n, p = rows.shape
         self.bound = _ROUNDINGS * (n + p) * unit

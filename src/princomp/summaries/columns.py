@@ -28,8 +28,6 @@ _SPAN, _ROWS = 4096, 64
 # Rows whose mean is the first guess, and how much larger than the scatter the squares about
 # that guess may be: beyond, the column is summed again about its mean.
 _SAMPLE, _CANCELLED = 16, 64.0
-# A sum of so small squares of float32 numbers may have lost digits to underflow.
-_FLOAT32_TINY = 2.0**-96
 _THREADS_PAY = 2**20
 
 
@@ -64,9 +62,6 @@ class Columns(Centred):
     def of(cls, block: Any, weights: Weights = None, *, precise: bool = False) -> Columns:
         """Columns of a block (m, p), summed in float64.
 
-        Squares of float32 numbers are taken in float32 and added up over 64 rows, unless
-        ``precise`` or weighted.
-
         Raises
         ------
         NotFiniteError
@@ -76,11 +71,7 @@ class Columns(Centred):
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         with np.errstate(all="ignore"):
-            return (
-                _of_sparse(block, weights)
-                if is_sparse(block)
-                else _of_dense(block, weights, precise)
-            )
+            return _of_sparse(block, weights) if is_sparse(block) else _of_dense(block, weights)
 
     def merge(self, other: Columns) -> Columns:
         """Columns of the rows of both."""
@@ -104,14 +95,12 @@ class Columns(Centred):
         return replace(self, mean=zero, mean_low=zero, column_scatter=scatter, centred=False)
 
 
-def _of_dense(block: FloatArray, weights: Weights, precise: bool) -> Columns:
+def _of_dense(block: FloatArray, weights: Weights) -> Columns:
     """Some columns at a time, each on a thread."""
-    wide = precise or weights is not None
-    dtype = np.dtype(np.float64) if wide else block.dtype
     rows = float(len(block)) if weights is None else float(weights.sum())
     spans = [slice(at, at + _SPAN) for at in range(0, block.shape[1], _SPAN)]
     threads = 1 if block.size < _THREADS_PAY else None
-    done = in_order(lambda span: _summed(block[:, span], weights, rows, dtype), spans, threads)
+    done = in_order(lambda span: _summed(block[:, span], weights, rows), spans, threads)
     mean, low, scatter, sums = (np.concatenate(parts) for parts in zip(*done, strict=True))
     check_finite(sums, block)
     return Columns(rows, len(block), mean, low, scatter)
@@ -119,38 +108,33 @@ def _of_dense(block: FloatArray, weights: Weights, precise: bool) -> Columns:
 
 @np.errstate(all="ignore")  # each thread has its own; what it hides is looked at by _of_dense
 def _summed(
-    block: FloatArray, weights: Weights, rows: float, dtype: np.dtype[Any]
+    block: FloatArray, weights: Weights, rows: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Mean in two parts, scatter and the sums about a guess, of some columns."""
     sample = block[:: -(-len(block) // _SAMPLE)]
     shift = shift_of(sample.astype(np.float64)).astype(block.dtype)
-    sums, squares = _about(shift, block, weights, dtype)
+    sums, squares = _about(shift, block, weights)
     offset = sums / rows
     scatter = np.maximum(squares - rows * offset**2, 0.0)
     mean, low = two_sum(shift.astype(np.float64), offset)
     again = squares > _CANCELLED * scatter
-    about = mean
-    if dtype == np.float32:
-        # What left the range of float32 is not lost, and a square of nothing may be one that was.
-        outside = ~(np.isfinite(squares) & (squares > _FLOAT32_TINY * len(block)))
-        about, again = np.where(outside, shift.astype(np.float64), mean), again | outside
     if again.any():
-        about = about[again]
-        sums[again], squares = _about(about, block[:, again], weights, np.dtype(np.float64))
+        about = mean[again]
+        sums[again], squares = _about(about, block[:, again], weights)
         offset = sums[again] / rows
         mean[again], low[again] = two_sum(about, offset)
         scatter[again] = np.maximum(squares - rows * offset**2, 0.0)
     return mean, low, scatter, sums
 
 
-def _about(
-    shift: FloatArray, block: FloatArray, weights: Weights, dtype: np.dtype[Any]
-) -> tuple[FloatArray, FloatArray]:
+def _about(shift: FloatArray, block: FloatArray, weights: Weights) -> tuple[FloatArray, FloatArray]:
     """Sums and squares of shifted columns, a few rows at a time."""
     sums, squares = np.zeros(block.shape[1]), np.zeros(block.shape[1])
     for start in range(0, len(block), _ROWS):
         part = block[start : start + _ROWS]
-        moved = np.subtract(part, shift, out=scratch("moved", part.shape, dtype), dtype=dtype)
+        moved = np.subtract(
+            part, shift, out=scratch("moved", part.shape, np.float64), dtype=np.float64
+        )
         share = part_of(weights, start, start + len(part))
         if share is None:
             sums += column_sums(moved)
