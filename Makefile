@@ -17,18 +17,24 @@ $(STAMP): pyproject.toml src/princomp/_version.py $(KERNELS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## fit a PCA to examples/usarrests.csv and show where the results are
+demo: $(STAMP) ## fit a PCA to examples/usarrests.csv, make its report and show where the results are
 	$(BIN)/princomp fit examples/usarrests.csv --id State --scale unit -k 0.8 -o build/demo --force
 	@echo; echo "model:"; $(BIN)/princomp show build/demo/model.pca
+	$(BIN)/princomp report build/demo/model.pca examples/usarrests.csv -o build/demo/report.html --force
 	@echo; echo "The results are in $(CURDIR)/build/demo:"; ls build/demo
+	@echo; echo "To read first: $(CURDIR)/build/demo/report.html"
 
 test: lint types contracts unit ## everything that CI checks
 
-unit: $(STAMP) ## the tests alone
-	$(BIN)/python -m pytest
+# Modules of tests go to two processes, each whole to one. BLAS's threads spin after each
+# product, which takes the processor from the other process: they shall not.
+PYTEST := OPENBLAS_THREAD_TIMEOUT=8 $(BIN)/python -m pytest -n 2 --dist loadscope
 
-unit-numpy: $(STAMP) ## the tests with NumPy in place of the compiled kernels
-	PRINCOMP_KERNEL=numpy $(BIN)/python -m pytest
+unit: $(STAMP) ## the tests alone
+	$(PYTEST)
+
+unit-numpy: $(STAMP) ## the tests with NumPy in place of the compiled kernels (engines do not know which)
+	PRINCOMP_KERNEL=numpy $(PYTEST) --ignore=tests/engines
 
 soak: $(STAMP) ## the slow tests: fits killed again and again
 	$(BIN)/python -m pytest -m soak

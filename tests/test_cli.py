@@ -155,8 +155,8 @@ def _inputs(folder):
     csv = "\n".join(line.partition(",")[2] for line in ARRESTS.read_text().splitlines()) + "\n"
     (folder / "a.csv").write_text(csv)
     (folder / "a.tsv").write_text(csv.replace(",", "\t"))
-    (folder / "a.csv.gz").write_bytes(gzip.compress(csv.encode()))
-    (folder / "a.tsv.gz").write_bytes(gzip.compress(csv.replace(",", "\t").encode()))
+    (folder / "a.csv.gz").write_bytes(gzip.compress(csv.encode(), mtime=0))
+    (folder / "a.tsv.gz").write_bytes(gzip.compress(csv.replace(",", "\t").encode(), mtime=0))
     pyarrow.parquet.write_table(table, folder / "a.parquet")
     pyarrow.feather.write_feather(table, folder / "a.arrow", compression="uncompressed")
     np.save(folder / "a.npy", np.column_stack([c.to_numpy() for c in table.columns]) * 1.0)

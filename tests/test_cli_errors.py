@@ -23,7 +23,7 @@ USAGE = [
     (["fit", ARRESTS, "-k", "-1"], "'-1' is neither"),
     (["fit", ARRESTS, "-k", "0.0"], "'0.0' is neither"),
     (["fit", ARRESTS, "-k", "nan"], "'nan' is neither"),
-    (["fit", ARRESTS, "-k", "many"], "nor 'mle'"),
+    (["fit", ARRESTS, "-k", "many"], "nor a rule"),
     (["fit", ARRESTS, "--bogus"], "No such option '--bogus'"),
     (["fit", ARRESTS, "--scale", "log"], "'log' is not one of"),
     (["fit", ARRESTS, "--solver", "magic"], "'magic' is not one of"),

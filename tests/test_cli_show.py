@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from command_line import ARRESTS, call, left_in
+from princomp import IncrementalPCA
 
 EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
 
@@ -66,3 +67,11 @@ def test_documents_are_one_line_of_plain_json(princomp, model):
         done = princomp(*words, "--json")
         assert "NaN" not in done.out
         assert json.loads(done.out)["version"] == 1
+
+
+def test_show_says_which_estimator_a_file_holds(princomp, model, arrests, tmp_path):
+    IncrementalPCA(2, batch_size=9).fit(arrests).save(tmp_path / "i.pca")
+    document = princomp("show", "i.pca", "--json").document
+    assert (document["estimator"], document["parameters"]["batch_size"]) == ("IncrementalPCA", 9)
+    assert princomp("show", model, "--json").document["estimator"] == "PCA"
+    assert "50 rows × 4 columns" in princomp("show", "i.pca").out

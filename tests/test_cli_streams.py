@@ -133,12 +133,14 @@ def _zarr(path, X):
 
 WRITERS = {
     "csv": lambda path, X, named: path.write_bytes(as_text(X, **named)),
-    "csv.gz": lambda path, X, named: path.write_bytes(gzip.compress(as_text(X, **named))),
+    "csv.gz": lambda path, X, named: path.write_bytes(gzip.compress(as_text(X, **named), mtime=0)),
     "csv.zst": lambda path, X, named: path.write_bytes(
         pa.compress(as_text(X, **named), "zstd", asbytes=True)
     ),
     "tsv": lambda path, X, named: path.write_bytes(as_text(X, "\t", **named)),
-    "tsv.gz": lambda path, X, named: path.write_bytes(gzip.compress(as_text(X, "\t", **named))),
+    "tsv.gz": lambda path, X, named: path.write_bytes(
+        gzip.compress(as_text(X, "\t", **named), mtime=0)
+    ),
     "tsv.zst": lambda path, X, named: path.write_bytes(
         pa.compress(as_text(X, "\t", **named), "zstd", asbytes=True)
     ),
@@ -174,7 +176,7 @@ STREAMED = [kind for kind in WITH_NAMES if kind != "h5ad"]
 def _packed(path, matrix):
     made = io.BytesIO()
     scipy.io.mmwrite(made, matrix)
-    path.write_bytes(gzip.compress(made.getvalue()))
+    path.write_bytes(gzip.compress(made.getvalue(), mtime=0))
 
 
 def written(folder, kind, X, stem="t", **named):
@@ -737,7 +739,7 @@ def test_a_pipe_is_told_of_as_standard_input(princomp, tmp_path, pipe):
         (as_npy(X)[:-8], 65, "ends after row 39 of 40"),
         (as_npy(X[:0]), 65, "no rows"),
         (as_stream(X)[:-8], 65, "does not end properly"),
-        (gzip.compress(as_text(X))[:-20], 65, "standard input"),
+        (gzip.compress(as_text(X), mtime=0)[:-20], 65, "standard input"),
         (as_text(X) + b"1,2,x\n", 65, "column 'c' row 41 (line 42)"),
         (as_text(bad), 65, "row 39, column 'b' of standard input"),
         (as_npy(bad), 65, "of standard input"),

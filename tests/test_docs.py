@@ -7,6 +7,7 @@ import pkgutil
 import re
 import shutil
 import subprocess
+import sys
 import traceback
 from importlib import import_module
 from typing import NamedTuple
@@ -15,6 +16,7 @@ import pytest
 
 import princomp
 from command_line import ROOT, shell_path
+from forked_commands import program
 
 FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODULES = sorted(
@@ -23,6 +25,7 @@ MODULES = sorted(
     if not module.name.endswith("__main__")
 )
 SKIPPED = "<!-- not run -->"
+SHELLS = ("shell", "bash", "sh")
 # Lines of a shell block that prepare a machine rather than show the program.
 PREPARING = ("pip ", "git ", "make ", "cd ", "#", "python ")
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -42,6 +45,10 @@ def _blocks(path):
         before = text[: match.start()].rstrip()
         if not before.endswith(SKIPPED):
             yield Block(match[1], match[2], text.count("\n", 0, match.start(2)) + 1)
+
+
+def _calls_the_program(path):
+    return any(b.language in SHELLS and "princomp " in b.text for b in _blocks(path))
 
 
 def _run_python(path, block, namespace):
@@ -73,15 +80,23 @@ def _run_shell(path, block, environment):
 def test_the_blocks_of_a_document_run(path, tmp_path, monkeypatch, capsys):
     if not path.exists():
         pytest.fail(f"{path} is not there", pytrace=False)
+    if path.name == "spark.md" and shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17 or newer; docs/spark.md says how to get it")
+    # Spark's workers are to be this Python, which has princomp.
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     environment = shell_path(tmp_path / "bin")
+    commands = program(tmp_path / "bin", environment) if _calls_the_program(path) else None
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for block in _blocks(path):
         if block.language == "python":
             _run_python(path, block, namespace)
-        elif block.language in ("shell", "bash", "sh"):
+        elif block.language in SHELLS:
             _run_shell(path, block, environment)
+    if commands is not None:
+        commands.kill()
+        commands.communicate()
 
 
 def test_the_first_screen_shows_both_ways_in():

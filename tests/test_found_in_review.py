@@ -199,3 +199,14 @@ def test_few_components_of_a_scatter_in_memory(monkeypatch, dtype, fraction_of_n
         assert len(model.plan_.reasons) == (1 if dtype == np.float64 else 2)
     else:
         assert len(model.plan_.reasons) > 1
+
+
+@pytest.mark.parametrize("shape", [(60, 20), (20, 60)])
+@pytest.mark.parametrize("solver", ["full", "lanczos", "randomized", "row_gram", "krylov"])
+def test_a_row_that_counts_for_nothing_may_hold_anything(solver, shape, rng):
+    X = rng.standard_normal(shape) * np.linspace(3, 1, shape[1]) ** 4
+    weights = np.ones(len(X))
+    weights[3], X[3, 4] = 0, np.nan
+    model = PCA(2, svd_solver=solver, random_state=0).fit(X, sample_weight=weights)
+    expected = PCA(2, svd_solver="full").fit(np.delete(X, 3, axis=0))
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-6)

@@ -281,11 +281,13 @@ def test_it_is_stored_and_merged_as_any_other(flat, tmp_path):
     assert type(again) is IncrementalPCA
     assert type(half.truncated(2)) is IncrementalPCA
     assert half.truncated(2).n_samples_seen_ == 1001
-    # A file holds a PCA, with the same rows.
-    half.save(tmp_path / "half.pca")
+    # A file holds the same, and more rows may come.
+    half.set_params(batch_size=7).save(tmp_path / "half.pca")
     loaded = princomp.load(tmp_path / "half.pca")
-    assert type(loaded) is PCA
-    assert_alike(PCA(4).fit(flat), loaded.partial_fit(flat[1001:]))
+    assert type(loaded) is IncrementalPCA
+    assert loaded.get_params() == half.get_params()
+    assert (loaded.n_samples_seen_, loaded.batch_size_) == (1001, 7)
+    assert_alike(IncrementalPCA(4).fit(flat), loaded.partial_fit(flat[1001:]))
     rest = IncrementalPCA(4).fit(flat[1001:])
     np.testing.assert_allclose(
         half.merge(rest).explained_variance_, whole.explained_variance_, rtol=8 * 2100 * EPS * 10

@@ -19,6 +19,8 @@ from helpers import (
     with_singular_values,
 )
 from princomp import PCA
+from princomp.solvers import dense
+from princomp.summaries import Moments
 
 EXACT = ["auto", "full", "covariance_eigh", "row_gram", "lanczos"]
 FINDING_ALL = ["auto", "full", "covariance_eigh", "row_gram"]
@@ -295,3 +297,26 @@ def test_randomized_reports_the_residual_of_a_flat_spectrum(rng):
     np.testing.assert_allclose(model.certificate_.residuals, true, rtol=1e-6)
     assert model.certificate_.residuals.max() > 1e-3
     assert PCA(5).fit(X).certificate_.residuals.max() < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_float32_products_are_within_the_bound_that_is_told(seed):
+    """Also where rounding is all one way: columns of two or three values, rows that repeat."""
+    rng = np.random.default_rng([31, seed])
+    n, p = int(rng.choice([300, 3000])), int(rng.choice([3, 8, 20, 60, 200]))
+    X = (
+        lambda: np.outer(rng.integers(0, 3, n), rng.standard_normal(p)),
+        lambda: rng.integers(0, 2, (n, p)) * np.logspace(0, -3, p),
+        lambda: (rng.random((n, p)) < 0.02) * 1.0,
+        lambda: np.repeat(rng.standard_normal((2, p)) * 100, n // 2, axis=0) + 1e4,
+        lambda: rng.standard_normal((n, p)) + 5 * rng.standard_normal((n, 3)) @ np.ones((3, p)),
+        lambda: rng.standard_normal((n, p)) + 3,
+    )[seed % 6]().astype(np.float32)
+    single, double = Moments.of(X), Moments.of(X.astype(np.float64))
+    values = np.linalg.eigvalsh(double.scatter)
+    away = np.linalg.norm(single.scatter - double.scatter, 2) / values[-1]
+    spectrum = dense.solve_moments(single)
+    assert away <= spectrum.roundoff
+    # Where few directions stand out, less is promised to be lost than p units.
+    few = values.sum() < 4 * values[-1]
+    assert not few or spectrum.roundoff <= 48 * EPS32 * 1.001

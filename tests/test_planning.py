@@ -20,7 +20,8 @@ ROUTES = [
     (10**9, 10, 0.9, None, "moments", "eigh"),
     (10, 10, 3, None, "moments", "eigh"),
     (5000, 900, 3, None, "moments", "eigh"),
-    (5000, 2000, 20, None, "moments", "lanczos"),
+    (5000, 1400, 20, None, "moments", "eigh"),
+    (5000, 2000, 20, None, "columns", "lanczos"),
     (5000, 2000, 200, None, "moments", "eigh"),
     (5000, 2000, 0.9, None, "moments", "eigh"),
     (5000, 2000, None, None, "moments", "eigh"),
@@ -32,7 +33,8 @@ ROUTES = [
     (300, 2000, 3, None, "columns", "row_gram"),
     (300, 10**6, 0.9, None, "columns", "row_gram"),
     (5000, 20_000, 3, None, "columns", "lanczos"),
-    (1000, 20_000, 3, None, "columns", "row_gram"),
+    (600, 20_000, 3, None, "columns", "row_gram"),
+    (1000, 20_000, 3, None, "columns", "lanczos"),
     (5000, 20_000, 500, None, "columns", "row_gram"),
     (5000, 20_000, 0.9, None, "columns", "row_gram"),
     (4000, 4000, 20, None, "columns", "lanczos"),
@@ -50,12 +52,6 @@ def test_the_route_follows_from_the_shape(n, p, wanted, stored, summary, solver)
     choice = choose(Facts(n, p, wanted, stored=stored))
     assert (choice.summary, choice.solver) == (summary, solver)
     assert choice.reason
-
-
-def test_float32_rows_are_searched_where_float64_rows_are_multiplied_with_each_other():
-    """Its products are as much quicker, and it needs fewer of them."""
-    solvers = [choose(Facts(1000, 20_000, 3, dtype)).solver for dtype in ("float32", "float64")]
-    assert solvers == ["lanczos", "row_gram"]
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "auto"])

@@ -9,10 +9,12 @@ import pytest
 
 from helpers import EPS, EPS32, assert_orthonormal, orthonormal, sine, truth, with_singular_values
 from princomp import PCA
+from princomp.errors import DataError
 from princomp.fitting import rows as fitting_rows
 from princomp.planning import routes
 from princomp.solvers import bases
 from princomp.solvers.bases import factored, swept
+from princomp.solvers.forecast import Progress
 from princomp.solvers.lanczos import lanczos, search_rows
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import CentredRows
@@ -160,7 +162,7 @@ def test_the_residuals_of_row_products_bound_those_that_are(dtype, k, rng):
 def _small_is_large(monkeypatch):
     """So that tables of some hundred columns take the routes of large ones."""
     monkeypatch.setattr(routes, "SEARCH_COLUMNS", 300)
-    monkeypatch.setattr(routes, "SEARCH_ROWS", {"float32": 200, "float64": 200})
+    monkeypatch.setattr(routes, "SEARCH_ROWS", 200)
     monkeypatch.setattr(routes, "SMALL", 0)
     monkeypatch.setattr(fitting_rows, "ROW_PRODUCTS_SHARE", 0.05)
 
@@ -202,6 +204,19 @@ def test_a_flat_spectrum_gives_way_to_the_products_of_rows_and_the_plan_says_so(
 
 
 @pytest.mark.usefixtures("_small_is_large")
+@every_dtype
+def test_a_flat_spectrum_of_tall_rows_gives_way_to_their_scatter(dtype, rng):
+    X = (rng.standard_normal((2000, 400)) + 3).astype(dtype)
+    model = PCA(5).fit(X)
+    assert (model.plan_.summary, model.plan_.solver) == ("moments", "eigh")
+    assert "no few directions stand out" in model.plan_.reasons[1]
+    assert model.plan_.passes == model.certificate_.passes > 3
+    variances = truth(X)[0][:5]
+    np.testing.assert_allclose(model.explained_variance_, variances, rtol=32 * unit_of(dtype))
+    assert model.rescaled("unit").scale_ is not None  # since a scatter was kept
+
+
+@pytest.mark.usefixtures("_small_is_large")
 def test_products_of_rows_that_do_not_fit_the_limit_are_not_made(rng, monkeypatch):
     X = rng.standard_normal((300, 2000)) + 3
     monkeypatch.setattr(fitting_rows, "memory_of", lambda facts, choice: 2**60)
@@ -240,3 +255,12 @@ def test_a_large_table_is_not_copied(rng):
     tracemalloc.stop()
     assert model.plan_.solver == "lanczos"
     assert peak < X.nbytes / 2
+
+
+def test_a_search_that_stands_still_near_its_end_is_soon_over():
+    far, near = Progress(100), Progress(100)
+    assert [far.stalled(1e-9, 1e4) for _ in range(102)].index(True) == 100
+    assert [near.stalled(1e-9, 3.0) for _ in range(102)].index(True) == 10
+    stuck = Progress(5)
+    with pytest.raises(DataError, match="stays at a residual"):
+        [stuck.stalled(1e-2, 1e9) for _ in range(7)]

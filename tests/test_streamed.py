@@ -61,7 +61,7 @@ def table():
 def save_csv(path, table, names=NAMES):
     text = ",".join(names) + "\n" + "".join(",".join(map(repr, r)) + "\n" for r in table.tolist())
     if path.suffix == ".gz":
-        path.write_bytes(gzip.compress(text.encode()))
+        path.write_bytes(gzip.compress(text.encode(), mtime=0))
     else:
         path.write_text(text)
     return path

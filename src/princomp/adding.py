@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from princomp.attributes import FittedAttributes
-from princomp.errors import NotFiniteError, ParameterError
+from princomp.engines.distributed import Distributed
+from princomp.errors import NotAvailableError, NotFiniteError, ParameterError
 from princomp.fitted import Fitted
 from princomp.inputs import TableInput, blocks_of, checked_weights
-from princomp.online import Pending, Stream
+from princomp.online import Stream
 from princomp.parameters import Request
+from princomp.pending import Pending
 from princomp.sources.memory import refuse_not_finite
 from princomp.summaries.blocks import check_weights, part_of
 
 __all__ = ["RowsOverTime"]
+
+
+_AT_ONCE = (
+    "cells are filled where all rows are given to fit at once; missing='drop' leaves such rows out "
+    "as they come"
+)
 
 
 class RowsOverTime(FittedAttributes, TableInput):
@@ -64,11 +73,17 @@ class RowsOverTime(FittedAttributes, TableInput):
         ------
         NotAvailableError
             Where the fit cannot give rows back: ``svd_solver="full"``, ``scale="range"``,
-            ``decay``, and routes that kept no scatter.
+            ``decay``, routes that kept no scatter, and fits of the rows of several ranks.
         ShapeError
             When more is removed than was there.
         """
         check_is_fitted(self)
+        if self._common(Request.of(self)) is not None:
+            raise NotAvailableError(
+                "the rows of all ranks are one sum here, and whose they were is not kept",
+                hint="forget them on their rank before finalize(comm=…), and finalize a copy of "
+                "the model to go on: copy.copy(model).finalize(comm=…)",
+            )
         return self._online(X, sample_weight, Stream.remove)
 
     def merge(self, other: RowsOverTime) -> Self:
@@ -100,8 +115,8 @@ class RowsOverTime(FittedAttributes, TableInput):
         check_is_fitted(other)
         self._check_same_columns(other)
         request = Request.of(self)
-        stream = self._stream(request)
-        stream.merge(other._stream(Request.of(other)))
+        stream = self._whole(request)
+        stream.merge(other._whole(Request.of(other)))
         self._fitted = Pending(stream, request, self._names())
         return self
 
@@ -113,16 +128,18 @@ class RowsOverTime(FittedAttributes, TableInput):
             data, columns, file = self._rows(X, reset=first)
             weights = checked_weights(sample_weight, data.shape[0])
             stream = self._stream(request)
-            at = 0
+            at, rows = 0, data
             try:
-                for rows in blocks_of(data):
+                whole = isinstance(data, Distributed) and data.together
+                for rows in [data] if whole else blocks_of(data):
                     stop = at + rows.shape[0]
                     change(stream, rows, part_of(weights, at, stop))
                     at = stop
                 check_weights(weights, at)
             except NotFiniteError as error:
-                raise refuse_not_finite(rows, error, columns=columns, file=file) from None
-            self._fitted = Pending(stream, request, self._names())
+                hint = {} if request.fill is None else {"hint": _AT_ONCE}
+                raise refuse_not_finite(rows, error, columns=columns, file=file, **hint) from None
+            self._fitted = Pending(stream, request, self._names(), self._common(request))
         except BaseException:
             self.__dict__ = before
             raise
@@ -134,5 +151,24 @@ class RowsOverTime(FittedAttributes, TableInput):
         if isinstance(fitted, Pending):
             return fitted.stream
         if isinstance(fitted, Fitted):
-            return Stream.after(fitted, request)
+            stream = Stream.after(fitted, request)
+            return stream if self._common(request) is None else stream.cleared()
         return Stream(request, self.n_features_in_)
+
+    def _common(self, request: Request) -> Fitted | None:
+        """The fit that all ranks go on from, if there is one: its rows are not this rank's."""
+        fitted = self.__dict__.get("_fitted")
+        if isinstance(fitted, Pending):
+            return fitted.shared
+        shared = self.__dict__.get("_shared")
+        # With decay its rows fade with each one that comes, here and nowhere else.
+        return shared if shared is fitted and request.decay == 1.0 else None
+
+    def _whole(self, request: Request) -> Stream:
+        """All rows as one stream, whoever else has them."""
+        fitted = self.__dict__.get("_fitted")
+        if isinstance(fitted, Pending):
+            return copy(fitted.whole)
+        return (
+            Stream.after(fitted, request) if isinstance(fitted, Fitted) else self._stream(request)
+        )

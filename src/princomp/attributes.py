@@ -9,8 +9,9 @@ from sklearn.exceptions import NotFittedError
 
 from princomp.arrays import FloatArray
 from princomp.certificate import Certificate
+from princomp.choosing import Decision
 from princomp.fitted import Fitted
-from princomp.online import Pending
+from princomp.pending import Pending
 from princomp.planning import Plan
 from princomp.summaries import Columns, Moments, Sketch, Triangle
 
@@ -109,6 +110,11 @@ class FittedAttributes:
         return self._state.k
 
     @property
+    def decision_(self) -> Decision | None:
+        """What the rule said that chose ``n_components_``; None where none did."""
+        return self._state.decision
+
+    @property
     def n_samples_(self) -> int | None:
         """Rows used."""
         return self._state.n_samples
@@ -131,7 +137,8 @@ class FittedAttributes:
     @property
     def summary_(self) -> Moments | Triangle | Columns | Sketch:
         """What was kept of the rows."""
-        return self._state.summary
+        held: Moments | Triangle | Columns | Sketch = self._state.summary.held()
+        return held
 
     @property
     def _n_features_out(self) -> int:

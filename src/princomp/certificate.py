@@ -95,13 +95,13 @@ def _listed(components: NDArray[np.intp]) -> str:
 
 def certify(
     spectrum: Spectrum,
-    summary: Moments | Triangle | Columns | Sketch,
+    summary: Moments | Triangle | Columns | Sketch | None,
     k: int,
     *,
     passes: int | None,
     bytes_read: int,
 ) -> Certificate:
-    """Measure a spectrum against the (scaled) summary that it came from."""
+    """Measure a spectrum against the (scaled) summary that it came from, where there is one."""
     variances = spectrum.variances
     return Certificate(
         _residuals(spectrum, summary, k),
@@ -114,11 +114,11 @@ def certify(
 
 
 def _residuals(
-    spectrum: Spectrum, summary: Moments | Triangle | Columns | Sketch, k: int
+    spectrum: Spectrum, summary: Moments | Triangle | Columns | Sketch | None, k: int
 ) -> FloatArray:
     if spectrum.residuals is not None:
         return spectrum.residuals[:k]
-    if isinstance(summary, Columns | Sketch):
+    if summary is None or isinstance(summary, Columns | Sketch):
         return np.full(k, np.nan)
     if spectrum.largest == 0.0:
         return np.zeros(k)

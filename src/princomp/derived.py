@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -154,6 +155,10 @@ class WithoutRows(FittedAttributes, TableInput):
             mean_known=fitted.mean_known,
             dropped=fitted.dropped,
         )
+        if fitted.filled is not None:
+            told = f"{fitted.filled}; under the first parameters"
+            found = model._fitted
+            model._fitted = replace(found, filled=fitted.filled, fallbacks=(told, *found.fallbacks))
         return model
 
     def _copy_with(self, fitted: Fitted, **changes: Any) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -11,9 +11,14 @@ from princomp._version import __version__
 from princomp.arrays import FloatArray
 from princomp.estimator import PCA
 
+if TYPE_CHECKING:
+    from princomp.kernel_pca import KernelPCA
+    from princomp.robust import RobustPCA
+
 __all__ = [
     "component_names",
     "document",
+    "has_kernel",
     "of_fit",
     "of_model",
     "of_rows",
@@ -42,27 +47,42 @@ def component_names(k: int) -> list[str]:
     return [f"PC{i}" for i in range(1, k + 1)]
 
 
-def rates_table(model: PCA) -> tuple[list[str], FloatArray]:
+def has_kernel(model: Any) -> TypeGuard[KernelPCA]:
+    """Whether a model is a KernelPCA; its room is not loaded for others."""
+    return hasattr(model, "kernel")
+
+
+def rates_table(model: PCA | RobustPCA | KernelPCA) -> tuple[list[str], FloatArray]:
     """Names and values (q, 3) of all variances that the route knows.
 
     Columns: eigenvalue, contribution rate, accumulated rate.
     """
+    if not isinstance(model, PCA) and not has_kernel(model):
+        rates = model.explained_variance_ratio_
+        found = [model.explained_variance_, rates, np.cumsum(rates)]
+        return component_names(model.n_components_), np.column_stack(found)
     spectrum = model._state.spectrum
     values = [spectrum.variances, spectrum.rates, spectrum.accumulated]
     return component_names(len(spectrum.variances)), np.column_stack(values)
 
 
-def of_model(model: PCA) -> dict[str, Any]:
+def of_model(model: PCA | RobustPCA | KernelPCA) -> dict[str, Any]:
     """What ``fit`` and ``show`` both say of a model."""
+    if has_kernel(model):
+        return {"estimator": "KernelPCA", **_of_kernel(model)}
+    if not isinstance(model, PCA):
+        return {"estimator": "RobustPCA", **_of_robust(model)}
     fitted = model._state
     table = rates_table(model)[1]
     names = getattr(model, "feature_names_in_", range(fitted.p))
     return {
+        "estimator": type(model).__name__,
         "rows": fitted.n_samples,
         "dropped": fitted.dropped,
         "columns": [name if isinstance(name, int) else str(name) for name in names],
         "id_column": model.__dict__.get("id_column_"),
         "n_components": fitted.k,
+        "decision": None if fitted.decision is None else fitted.decision.to_dict(),
         "eigenvalues": table[:, 0].tolist(),
         "contribution_rate": table[:, 1].tolist(),
         "accumulated_rate": table[:, 2].tolist(),
@@ -75,7 +95,56 @@ def of_model(model: PCA) -> dict[str, Any]:
     }
 
 
-def of_fit(model: PCA, files: dict[str, Path], notes: list[str]) -> dict[str, Any]:
+def _of_robust(model: RobustPCA) -> dict[str, Any]:
+    """What a robust fit found; outliers are numbers of rows from 0."""
+    table = rates_table(model)[1]
+    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
+    return {
+        "rows": model.n_samples_,
+        "columns": [name if isinstance(name, int) else str(name) for name in names],
+        "id_column": model.id_column_,
+        "n_components": model.n_components_,
+        "eigenvalues": table[:, 0].tolist(),
+        "contribution_rate": table[:, 1].tolist(),
+        "accumulated_rate": table[:, 2].tolist(),
+        "total_variance": model.total_variance_,
+        "mean": model.mean_.tolist(),
+        "scale": None if model.scale_ is None else model.scale_.tolist(),
+        "score_cutoff": model.score_cutoff_,
+        "orthogonal_cutoff": model.orthogonal_cutoff_,
+        "n_outliers": int(model.outliers_.sum()),
+        "outliers": np.flatnonzero(model.outliers_).tolist(),
+    }
+
+
+def _of_kernel(model: KernelPCA) -> dict[str, Any]:
+    """What a kernel PCA found; variances are those of images in the feature space."""
+    table = rates_table(model)[1]
+    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
+    error = model.approximation_error_
+    return {
+        "rows": model.n_samples_,
+        "dropped": model.n_dropped_,
+        "columns": [name if isinstance(name, int) else str(name) for name in names],
+        "id_column": model.id_column_,
+        "n_components": model.n_components_,
+        "kernel": model.kernel,
+        "gamma": model.plan_.gamma,
+        "approximation": model.approximation,
+        "approximation_error": None if np.isnan(error) else error,
+        "pre_image": model.pre_image,
+        "eigenvalues": table[:, 0].tolist(),
+        "contribution_rate": table[:, 1].tolist(),
+        "accumulated_rate": table[:, 2].tolist(),
+        "total_variance": model.total_variance_,
+        "plan": model.plan_.to_dict(),
+        "certificate": model.certificate_.to_dict(),
+    }
+
+
+def of_fit(
+    model: PCA | RobustPCA | KernelPCA, files: dict[str, Path], notes: list[str]
+) -> dict[str, Any]:
     """The document of ``fit``."""
     paths = {name: str(path) for name, path in files.items()}
     return document("fit", **of_model(model), files=paths, notes=notes)

@@ -120,6 +120,9 @@ class NotFiniteError(DataError):
     # Which of them, where it was found in a block.
     value: float | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (*super().__reduce__(), {"value": self.value})
+
 
 class NotNumericError(DataError):
     """Text where numbers must stand."""

@@ -4,35 +4,42 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from princomp.adding import RowsOverTime
-from princomp.arrays import FloatArray
 from princomp.checkpoint import Checkpoint
+from princomp.choosing import Rule
 from princomp.derived import WithoutRows
-from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.engines.distributed import Distributed
+from princomp.engines.recognised import distributed
+from princomp.errors import NotFiniteError, ParameterError
 from princomp.fitting import fit_rows
-from princomp.inputs import blocks_of, checked_weights
-from princomp.model_contents import Saved
+from princomp.inputs import checked_weights
+from princomp.model_contents import Saved, described, restored
 from princomp.model_file import write
+from princomp.notebook import ShownInNotebooks
 from princomp.parameters import Request
 from princomp.progress import Tell
 from princomp.runs import passes_of
-from princomp.sources.any import Rows, rows_of
-from princomp.sources.memory import not_finite_in, refuse_not_finite
+from princomp.scoring import ScoresRows
+from princomp.sources.any import Rows
+from princomp.sources.memory import refuse_not_finite
 from princomp.sources.source import Source
-from princomp.summaries.blocks import first_not_finite
+from princomp.together import OverRanks
 
 __all__ = ["PCA"]
 
 
 class PCA(
+    ShownInNotebooks,
+    OverRanks,
     RowsOverTime,
     WithoutRows,
+    ScoresRows,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     BaseEstimator,
@@ -45,10 +52,11 @@ class PCA(
 
     Parameters
     ----------
-    n_components : int, float, "mle" or None, default=None
+    n_components : int, float, str, rule or None, default=None
         How many components to keep. A number; a fraction in (0, 1): the fewest whose
-        accumulated rate exceeds it, with any solver; ``"mle"``: Minka's rule; None:
-        min(n, p), and min(⌊Σw⌋, p) with weights.
+        accumulated rate exceeds it, with any solver; the name of a rule (``"parallel"``,
+        ``"gavish-donoho"``, ``"mle"``, … see :mod:`princomp.choosing`), or a rule with
+        options, or one of your own; None: min(n, p), and min(⌊Σw⌋, p) with weights.
     copy : bool, default=True
         Kept for scikit-learn's sake. The input is never written to.
     whiten : bool, default=False
@@ -73,7 +81,8 @@ class PCA(
     power_iteration_normalizer : {"auto", "QR", "LU", "none"}, default="auto"
         Of ``"randomized"``.
     random_state : int, RandomState or None, default=None
-        Of ``"randomized"``; every other solver is deterministic.
+        Of ``"randomized"``, every other solver is deterministic; and of rules that draw,
+        where None is 0.
     memory_limit : str, int or None, default=None
         By how much a fit may make the process grow: ``"2GB"``, or bytes. None: 60% of
         the memory that is free. A fit that cannot keep it is refused before it reads.
@@ -85,10 +94,12 @@ class PCA(
     center : bool, default=True
         Subtract the column means. Without it, ``explained_variance_`` are mean squares
         about zero, still divided by n − 1.
-    missing : {"error", "drop"}, default="error"
-        What to do with NaN in ``fit``: refuse with the place, or leave such rows out
-        and count them (``n_dropped_``). With ``"drop"``, ``transform`` gives NaN scores
-        for such rows, so that rows stay aligned.
+    missing : {"error", "drop", "em", "nipals"}, default="error"
+        What to do with NaN in ``fit``: refuse with the place; leave such rows out
+        and count them (``n_dropped_``); or fill the cells by a whole number of components
+        (``imputed_``), regularised EM-PCA or NIPALS, with all rows in memory.
+        ``transform`` gives NaN scores with ``"drop"``, so that rows stay aligned, and fills
+        the cells with the other two.
 
     Attributes
     ----------
@@ -114,10 +125,14 @@ class PCA(
     noise_variance_ : float
         Mean variance of the p − k components left out.
     n_components_, n_features_in_ : int
+    decision_ : Decision or None
+        What the rule said that chose ``n_components_``.
     n_samples_ : int
         Rows used.
     n_dropped_ : int
         Rows left out for missing values.
+    imputed_ : Filled or None
+        Cells that were filled, their share, iterations, convergence.
     feature_names_in_ : ndarray of shape (p,)
         Column names, where the input has them.
     plan_ : Plan
@@ -141,7 +156,7 @@ class PCA(
 
     def __init__(
         self,
-        n_components: int | float | str | None = None,
+        n_components: int | float | str | Rule | None = None,
         *,
         copy: bool = True,
         whiten: bool = False,
@@ -182,6 +197,7 @@ class PCA(
         *,
         progress: Tell | None = None,
         checkpoint: Any = None,
+        comm: Any = None,
     ) -> Self:
         """Fit to rows, in memory or not.
 
@@ -202,6 +218,10 @@ class PCA(
             A file that is written on the way, at most 30 seconds apart. The same call
             goes on from it, with the bits of a run that was not interrupted. ``save``
             deletes it.
+        comm : mpi4py communicator or torch.distributed group, optional
+            Each of its ranks makes this call with its own rows (none: an array of shape
+            (0, p), or None), and gets the model of the rows of all, the same to the bit.
+            What is raised on one is raised on all. ``progress`` is called on rank 0.
 
         Returns
         -------
@@ -217,6 +237,9 @@ class PCA(
             When the checkpoint belongs to another run, or another run holds it.
         ShapeError, ConstantColumnError, ParameterError
         """
+        if comm is not None:
+            self._fit_on_ranks(X, sample_weight, comm, progress, checkpoint)
+            return self
         self._fit(X, sample_weight, progress, checkpoint)
         return self
 
@@ -233,6 +256,10 @@ class PCA(
         before = self.__dict__.copy()
         passes = None
         try:
+            away = None if sample_weight is None else distributed(X)
+            if away is not None:
+                # Before columns are remembered: an engine's weights may be one of them.
+                X, sample_weight = away.weighted(sample_weight), None
             data, columns, file = self._rows(X, reset=True)
             weights = checked_weights(sample_weight, data.shape[0])
             if progress is not None or checkpoint is not None:
@@ -254,14 +281,20 @@ class PCA(
                 passes.close()
         return data, columns, file
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, comm: Any = None
+    ) -> Any:
         """Fit, then transform the same rows: exactly ``fit(X).transform(X)``.
+
+        With ``comm`` each rank gets the scores of its own rows.
 
         Raises
         ------
         ParameterError
             For an iterator, which gives its rows once.
         """
+        if comm is not None:
+            return self._scores_here(X, self._fit_on_ranks(X, sample_weight, comm, again=True))
         if isinstance(X, Iterator):
             raise ParameterError(
                 "fit_transform reads the rows twice, and an iterator gives them once",
@@ -270,7 +303,8 @@ class PCA(
             )
         rows = self._fit(X, sample_weight, None, None)
         # What had to be opened is opened again: it may be a function that gives the rows anew.
-        return self._scores(X) if isinstance(rows[0], Source) else self._scores_of(*rows)
+        again = isinstance(rows[0], Source) and not isinstance(rows[0], Distributed)
+        return self._scores(X) if again else self._scores_of(*rows)
 
     # ---- using -------------------------------------------------------------------------
 
@@ -288,89 +322,6 @@ class PCA(
         """
         return self._scores(X)
 
-    def _scores(self, X: Any) -> FloatArray:
-        self._state  # noqa: B018  (raises where nothing is fitted)
-        return self._scores_of(*self._rows(X, reset=False))
-
-    def _scores_of(self, data: Any, columns: Any, file: str | None) -> FloatArray:
-        """Scores of rows whose columns are those of the fit."""
-        if not isinstance(data, Source):
-            return self._chunk_scores(data, data, 0, file)
-        at, parts = 0, []
-        for rows in blocks_of(data):
-            parts.append(self._chunk_scores(rows, data, at, file))
-            at += rows.shape[0]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _chunk_scores(self, rows: Any, data: Any, at: int, file: str | None = None) -> FloatArray:
-        """Scores of some rows of ``data``, the first of which has number ``at``."""
-        fitted = self._state
-        scores = fitted.scores(rows, whiten=self.whiten)
-        if not np.isfinite(scores).all() or not fitted.k:
-            self._check_finite(rows, data, at, file)
-        return scores
-
-    def _check_finite(self, rows: Any, data: Any, at: int, file: str | None) -> None:
-        values = rows.data if sp.issparse(rows) else rows
-        lawful = ~np.isinf(values) if self.missing == "drop" else np.isfinite(values)
-        if lawful.all():
-            return
-        hint = "fill them; or fit with missing='drop', and such rows get empty scores"
-        columns = self._names()
-        if isinstance(data, Source):
-            found = first_not_finite(rows)
-            found.place["row"] += at
-            raise not_finite_in(data, found, columns=columns, hint=hint)
-        found = NotFiniteError("", place={"row": 0})
-        raise refuse_not_finite(rows, found, columns=columns, file=file, hint=hint)
-
-    def inverse_transform(self, X: Any) -> FloatArray:
-        """Rows (n, p) in the units of the data, from scores (n, k).
-
-        Raises
-        ------
-        ShapeError
-            When there are not k scores a row.
-        """
-        scores: Any = X if isinstance(X, np.ndarray) else rows_of(X)[0]
-        parts = [self._reconstructed(block) for block in blocks_of(scores)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _reconstructed(self, scores: Any) -> FloatArray:
-        fitted = self._state
-        if sp.issparse(scores):
-            scores = scores.toarray()
-        if scores.dtype.kind != "f" or scores.dtype.itemsize not in (4, 8):
-            scores = scores.astype(np.float64)
-        if scores.ndim != 2 or scores.shape[1] != fitted.k:
-            raise ShapeError(
-                f"scores have shape {scores.shape}, and the model has {fitted.k} components",
-                hint=f"give an array of shape (n, {fitted.k})",
-            )
-        return fitted.reconstruction(scores, whiten=self.whiten)
-
-    def score_samples(self, X: Any) -> FloatArray:
-        """Log-likelihood of each row (n,) under probabilistic PCA (Tipping & Bishop 1999)."""
-        fitted, at, parts = self._state, 0, []
-        data, _, file = self._rows(X, reset=False)
-        for rows in blocks_of(data):
-            self._check_finite(rows, data, at, file)
-            parts.append(fitted.log_likelihood(rows))
-            at += rows.shape[0]
-        return np.concatenate(parts)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of the rows."""
-        return float(np.mean(self.score_samples(X)))
-
-    def get_covariance(self) -> FloatArray:
-        """Model covariance (p, p), in squared units, whitened or not."""
-        return self._state.covariance().astype(self._state.dtype, copy=False)
-
-    def get_precision(self) -> FloatArray:
-        """Inverse of the model covariance (p, p); its pseudo-inverse where it is singular."""
-        return self._state.precision().astype(self._state.dtype, copy=False)
-
     def save(self, path: Any, *, overwrite: bool = True) -> None:
         """Write the model to a file; see :func:`princomp.load`.
 
@@ -379,19 +330,30 @@ class PCA(
         OutputExistsError
             When the file exists and ``overwrite`` is false.
         """
+        write(path, *described(self._saved()), overwrite=overwrite)
+        if (checkpoint := self.__dict__.pop("_checkpoint", None)) is not None:
+            Checkpoint.remove(checkpoint)
+
+    def _saved(self) -> Saved:
         names = self._names()
-        saved = Saved(
+        return Saved(
+            "PCA",
             self._state,
             {name: getattr(self, name) for name in PCA._get_param_names()},
             None if names is None else tuple(map(str, names)),
             self.id_column_,
         )
-        write(path, saved, overwrite=overwrite)
-        if (checkpoint := self.__dict__.pop("_checkpoint", None)) is not None:
-            Checkpoint.remove(checkpoint)
+
+    @property
+    def plot(self) -> Any:
+        """Figures: ``model.plot.scree()`` is ``princomp.plots.scree(model)``."""
+        # Found by name, since figures lie above the estimator and load matplotlib.
+        return import_module("princomp.plots").Plots(self)
 
     @classmethod
-    def _from_saved(cls, saved: Saved) -> Self:
+    def _restored(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
+        """The model of a file's contents, all of them checked."""
+        saved = restored(tensors, document)
         # A newer minor version may have added parameters, which may be ignored.
         known = cls._get_param_names()
         model = cls(**{name: value for name, value in saved.parameters.items() if name in known})
@@ -406,5 +368,5 @@ class PCA(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.missing == "drop"
+        tags.input_tags.allow_nan = self.missing != "error"
         return tags

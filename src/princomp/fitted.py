@@ -6,7 +6,7 @@ reconstructions and likelihoods are functions of it, computed when they are read
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +14,10 @@ import numpy as np
 
 from princomp.arrays import FloatArray, one_blas_thread
 from princomp.certificate import Certificate, certify
+from princomp.choosing import Decision
 from princomp.errors import NotAvailableError
 from princomp.kernels.scores import scores
+from princomp.missing import Filled
 from princomp.planning import Choice, Facts, Plan
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Extremes, Moments, Sketch, Triangle
@@ -54,6 +56,10 @@ class Fitted:
         Rows used; None where only a covariance was given.
     mean_known : bool
         False where a covariance came without a mean.
+    filled : Filled, optional
+        The missing cells, where they were filled.
+    decision : Decision, optional
+        Of the rule that chose k, where one did.
     """
 
     summary: Moments | Triangle | Columns | Sketch
@@ -71,6 +77,8 @@ class Fitted:
     dropped: int = 0
     extremes: Extremes | None = None
     mean_known: bool = True
+    filled: Filled | None = None
+    decision: Decision | None = None
 
     # ---- what was found -------------------------------------------------------------
 
@@ -149,7 +157,8 @@ class Fitted:
     @cached_property
     def plan(self) -> Plan:
         """How the fit ran."""
-        return Plan.of(self.facts, self.choice, self.fallbacks, self.passes)
+        told = () if self.decision is None else (str(self.decision),)
+        return Plan.of(self.facts, self.choice, (*self.fallbacks, *told), self.passes)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -161,6 +170,14 @@ class Fitted:
             passes=self.plan.passes,
             bytes_read=self.bytes_read,
         )
+
+    def light(self) -> Fitted:
+        """What scores and reconstructions need and no more, to travel with rows."""
+        kept, k = self.summary, self.k
+        columns = Columns(
+            kept.rows, kept.count, kept.mean, kept.mean_low, kept.column_scatter, kept.centred
+        )
+        return replace(self, summary=columns, spectrum=self.spectrum.first(k), extremes=None)
 
     # ---- rows in, scores out, and back ----------------------------------------------
 
@@ -215,17 +232,30 @@ class Fitted:
 
     def reconstruction(self, scores: FloatArray, *, whiten: bool = False) -> FloatArray:
         """Rows (n, p) in the units of the data, from scores (n, k)."""
+        high, low, axes = self.from_axes(scores.dtype, whiten=whiten)
+        rows: FloatArray = scores @ axes
+        rows += low
+        rows += high
+        return rows
+
+    def towards_axes(
+        self, precision: np.dtype[Any], *, whiten: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What scores are made with: the mean in two parts (p,), and axes (p, k)."""
+        self._need_mean()
+        return *self._mean_parts(precision), self._projection(precision, whiten)
+
+    def from_axes(
+        self, precision: np.dtype[Any], *, whiten: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What rows are made with, from scores: the mean in two parts (p,), and axes (k, p)."""
         self._need_mean()
         axes = self.spectrum.axes[: self.k]
         if whiten:
             axes = axes * np.sqrt(self.variances)[:, None]
         if self.scale is not None:
             axes = axes * self.scale
-        rows: FloatArray = scores @ axes.astype(scores.dtype)
-        high, low = self._mean_parts(scores.dtype)
-        rows += low
-        rows += high
-        return rows
+        return *self._mean_parts(precision), axes.astype(precision)
 
     @cached_property
     def _whitening(self) -> FloatArray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,11 +13,13 @@ import numpy as np
 
 from princomp.arrays import FloatArray, fix_signs, one_blas_thread
 from princomp.arrays import svd as lapack_svd
-from princomp.choosing import for_fraction
+from princomp.choosing import Rule, for_fraction
 from princomp.engines.local import fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
 from princomp.estimator import PCA
 from princomp.fitting import check_shape
+from princomp.inputs import opened
+from princomp.missing import room_to_fill
 from princomp.model_file import read
 from princomp.parameters import Request, is_a
 from princomp.planning import SMALL, Plan, choose, memory_of
@@ -30,6 +34,13 @@ from princomp.summaries.centred_rows import CentredRows, safe_exponent
 
 __all__ = ["load", "pca", "plan", "svd"]
 
+# The estimators that a model file may hold, and the rooms that they are in.
+_ESTIMATORS = {
+    "PCA": "estimator",
+    "IncrementalPCA": "incremental",
+    "RobustPCA": "robust",
+    "KernelPCA": "kernel_pca",
+}
 _METHODS = {"ED": "covariance_eigh", "SVD": "full"}
 # A full decomposition of the shorter side pays when this share of it is wanted.
 _MOST_OF_ALL = 0.2
@@ -134,7 +145,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     >>> print(s, Vt)
     [4.] [[0. 1.]]
     """
-    data, names, file = rows_of(X)
+    data, names, file = opened(X)
     data = _held(data)
     n, p = data.shape
     if not (is_a(k, Integral) and 1 <= k <= min(n, p)):
@@ -172,7 +183,7 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     return u[:, :k] * signs, np.ldexp(s[:k], exponent), vt[:k] * signs[:, None]
 
 
-def plan(X: Any, n_components: int | float | str | None = None, **parameters: Any) -> Plan:
+def plan(X: Any, n_components: int | float | str | Rule | None = None, **parameters: Any) -> Plan:
     """What a fit of ``X`` would do and cost, without doing it.
 
     Parameters
@@ -203,10 +214,16 @@ def plan(X: Any, n_components: int | float | str | None = None, **parameters: An
             place={"parameter": "X"},
             hint="give a function that makes a new iterator: plan(lambda: batches())",
         )
-    data, _, _ = rows_of(X)
+    data, _, _ = opened(X)
     facts = request.facts(data)
+    if request.fill is not None:
+        facts = facts._replace(held=True, limit=None)  # read whole, whatever they are
     check_shape(facts)
     choice = choose(facts)
+    if request.fill is not None:
+        told = f"missing={request.fill!r}: missing cells are filled first, all rows in memory"
+        then = Plan.of(facts, choice, (told,))
+        return replace(then, memory=max(then.memory, room_to_fill(facts.rows, facts.columns)))
     if choice.summary == "hold":
         # What follows is decided anew, with the rows in memory.
         then = Plan.of(facts._replace(held=True), choose(facts._replace(held=True, limit=None)))
@@ -221,8 +238,8 @@ def _held(data: Any) -> Any:
     return whole(data) if isinstance(data, Source) else data
 
 
-def load(path: Any) -> PCA:
-    """Read a model that :meth:`princomp.PCA.save` wrote, after checking all of it.
+def load(path: Any) -> Any:
+    """Read a model that its method ``save`` wrote, after checking all of it.
 
     Parameters
     ----------
@@ -230,15 +247,16 @@ def load(path: Any) -> PCA:
 
     Returns
     -------
-    PCA
-        Fitted; it transforms to the same bits as the model that was saved.
+    PCA, IncrementalPCA, RobustPCA or KernelPCA
+        What was saved, fitted; it transforms to the same bits.
 
     Raises
     ------
     InputNotFoundError
         When there is no such file.
     ModelFileError
-        When the file is cut short, changed, of a newer major version, or no model.
+        When the file is cut short, changed, of a newer major version or a kind of model that
+        is not known, or no model.
 
     Examples
     --------
@@ -250,4 +268,10 @@ def load(path: Any) -> PCA:
     ...     print(load(f"{folder}/model.pca").n_components_)
     1
     """
-    return PCA._from_saved(read(path))
+    return read(path, {name: partial(_restored, name) for name in _ESTIMATORS})
+
+
+def _restored(name: str, tensors: dict[str, Any], document: dict[str, Any]) -> Any:
+    """The model of a file, whose class is loaded where one is met: some need more libraries."""
+    estimator = getattr(import_module(f"princomp.{_ESTIMATORS[name]}"), name)
+    return estimator._restored(tensors, document)

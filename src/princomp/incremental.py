@@ -11,8 +11,9 @@ from princomp.arrays import FloatArray
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.estimator import PCA
 from princomp.fitting import check_rows
-from princomp.online import Pending
+from princomp.model_contents import Saved
 from princomp.parameters import is_a
+from princomp.pending import Pending
 from princomp.progress import Tell
 
 __all__ = ["IncrementalPCA"]
@@ -75,15 +76,17 @@ class IncrementalPCA(PCA):
         *,
         progress: Tell | None = None,
         checkpoint: Any = None,
+        comm: Any = None,
     ) -> Self:
         """Fit to rows; see :meth:`princomp.PCA.fit`, which tells progress and can be resumed.
 
         Raises
         ------
         ParameterError
-            When ``progress`` or ``checkpoint`` is given.
+            When ``progress``, ``checkpoint`` or ``comm`` is given.
         """
-        for name, value in (("progress", progress), ("checkpoint", checkpoint)):
+        given = (("progress", progress), ("checkpoint", checkpoint), ("comm", comm))
+        for name, value in given:
             if value is not None:
                 raise ParameterError(
                     f"IncrementalPCA.fit takes no {name}",
@@ -100,7 +103,7 @@ class IncrementalPCA(PCA):
         except BaseException:
             self.__dict__ = before
             raise
-        self.batch_size_ = 5 * self.n_features_in_ if self.batch_size is None else self.batch_size
+        self._tell_batch_size()
         return self
 
     def partial_fit(
@@ -121,6 +124,21 @@ class IncrementalPCA(PCA):
             "IncrementalPCA has no scale",
             hint="PCA.from_summary(model.summary_, scale=…), or fit a PCA",
         )
+
+    def _saved(self) -> Saved:
+        saved = super()._saved()
+        parameters = {**saved.parameters, "batch_size": self.batch_size}
+        return saved._replace(estimator="IncrementalPCA", parameters=parameters)
+
+    @classmethod
+    def _restored(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
+        model = super()._restored(tensors, document)
+        model._check_batch_size()
+        model._tell_batch_size()
+        return model
+
+    def _tell_batch_size(self) -> None:
+        self.batch_size_ = 5 * self.n_features_in_ if self.batch_size is None else self.batch_size
 
     def _check_batch_size(self) -> None:
         size = self.batch_size

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import wraps
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
+from princomp.engines.recognised import distributed
 from princomp.errors import ColumnError, ParameterError, ShapeError
 from princomp.sources.any import Rows, is_file, is_plain, rows_of
 from princomp.sources.frames import column_names, is_frame
@@ -16,7 +19,7 @@ from princomp.sources.memory import as_rows, labels_of_floats
 from princomp.sources.source import Source
 from princomp.summaries.blocks import Weights
 
-__all__ = ["TableInput", "blocks_of", "checked_weights"]
+__all__ = ["TableInput", "blocks_of", "checked_weights", "opened", "output_wanted"]
 
 
 class TableInput:
@@ -24,8 +27,17 @@ class TableInput:
 
     n_features_in_: int
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # What scikit-learn wraps to make frames of it would bring an engine's table here.
+        for name in ("transform", "fit_transform"):
+            wrapped = cls.__dict__.get(name)
+            if hasattr(wrapped, "__wrapped__"):
+                setattr(cls, name, _lazily(wrapped))
+
     def _rows(self, X: Any, *, reset: bool) -> Rows:
         """Rows to compute with, after their columns were compared with those of the fit."""
+        data: Any
         if is_plain(X):
             data, columns, file = as_rows(X), None, None
         elif (labels := labels_of_floats(X)) is not None:
@@ -33,6 +45,9 @@ class TableInput:
             known = self.__dict__.get("feature_names_in_")
             if labels and not reset and (known is None or labels != tuple(known)):
                 self._check_names(X, reset)
+        elif (rows := distributed(X)) is not None:
+            data, columns, file = rows, rows.columns, None
+            self._check_labels(columns, reset)
         elif type(X) is not list and is_frame(X):
             self._check_names(X, reset)
             return rows_of(X)
@@ -53,6 +68,13 @@ class TableInput:
             self.feature_names_in_ = np.asarray(columns, dtype=object)
         return data, columns, file
 
+    def _check_labels(self, columns: tuple[str, ...] | None, reset: bool) -> None:
+        """Compare the column names of rows that are not here with those of the fit."""
+        known = self.__dict__.get("feature_names_in_")
+        if reset or columns is None or known is None or columns == tuple(map(str, known)):
+            return
+        raise _other_columns("The feature names are not those of the fit", known, columns)
+
     def _check_names(self, frame: Any, reset: bool) -> None:
         """Remember, or compare, the names of a frame's columns as scikit-learn does."""
         try:
@@ -64,18 +86,7 @@ class TableInput:
             except ValueError:  # a name that stands twice
                 rows_of(frame)  # says which
                 raise
-            missing = [name for name in known if name not in given]
-            new = [name for name in given if name not in known]
-            told = [
-                f"{what}: {', '.join(map(repr, names))}"
-                for what, names in (("missing", missing), ("new", new))
-                if names
-            ]
-            raise ColumnError(
-                str(error).strip(),
-                place={"missing": missing, "new": new},
-                hint="; ".join([*told, "give the columns of the fit, in their order"]),
-            ) from None
+            raise _other_columns(str(error).strip(), known, given) from None
 
     def _check_same_columns(self, other: Any) -> None:
         """Refuse another fit whose columns are not these, in this order."""
@@ -102,6 +113,48 @@ class TableInput:
                 f"{self.n_features_in_} features as input",
                 hint="give the columns that the model was fitted to, in their order",
             )
+
+
+def _lazily(wrapped: Any) -> Any:
+    """A method that scikit-learn wraps, unwrapped for the tables of engines."""
+
+    @wraps(wrapped)
+    def method(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+        # With comm, what is wrong with the rows of one rank must be told to all: not here.
+        away = None if options.get("comm") is not None else distributed(X)
+        chosen = wrapped if away is None else wrapped.__wrapped__
+        return chosen(self, X, *args, **options)
+
+    return method
+
+
+def output_wanted(estimator: Any) -> str:
+    """What ``set_output``, or scikit-learn's configuration, says of ``transform``."""
+    own: dict[str, str] = estimator.__dict__.get("_sklearn_output_config", {})
+    return own.get("transform") or str(get_config()["transform_output"])
+
+
+def opened(X: Any) -> Rows:
+    """Rows of whatever a person hands over, an engine's tables included."""
+    rows = distributed(X)
+    return rows_of(X) if rows is None else (rows, rows.columns, None)
+
+
+def _other_columns(message: str, known: Iterable[Any], given: Iterable[str]) -> ColumnError:
+    """The error for columns that are not those of the fit, in their order."""
+    known, given = list(map(str, known)), list(given)
+    missing = [name for name in known if name not in given]
+    new = [name for name in given if name not in known]
+    told = [
+        f"{what}: {', '.join(map(repr, names))}"
+        for what, names in (("missing", missing), ("new", new))
+        if names
+    ]
+    return ColumnError(
+        message,
+        place={"missing": missing, "new": new},
+        hint="; ".join([*told, "give the columns of the fit, in their order"]),
+    )
 
 
 def checked_weights(sample_weight: Any, n: int | None) -> Weights:

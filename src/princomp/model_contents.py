@@ -1,4 +1,4 @@
-"""What a model file holds: a fit as arrays and a document of plain values, and back.
+"""What the file of a PCA holds: a fit as arrays and a document of plain values, and back.
 
 Reading believes nothing: every word of the document and every array is checked before
 it is used.
@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from princomp._version import __version__
+from princomp.choosing import Decision, is_rule, rule_of_dict, rule_to_dict
 from princomp.errors import ModelFileError, ParameterError
 from princomp.fitted import Fitted
+from princomp.missing import Filled
+from princomp.model_words import check_arrays, check_words, flag, plain, real, text, texts, whole
 from princomp.planning import Choice, Facts
 from princomp.spectrum import Spectrum
 from princomp.summaries import Extremes
@@ -34,70 +37,65 @@ _ORTHONORMAL = 1e-6
 _SKEW = 1e-10
 
 
-def _whole(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _real(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < np.inf
-
-
-def _texts(value: Any) -> bool:
-    return type(value) is list and all(isinstance(word, str) for word in value)
-
-
-def _flag(value: Any) -> bool:
-    return type(value) is bool
-
-
 def _facts(value: Any) -> bool:
     facts = Facts(*value)
     return (
-        _whole(facts.rows)
-        and _whole(facts.columns)
+        whole(facts.rows)
+        and whole(facts.columns)
         and isinstance(facts.wanted, str | int | float | None)
-        and _texts([facts.dtype, facts.solver])
-        and (facts.stored is None or _whole(facts.stored))
-        and all(map(_flag, (facts.by_range, facts.held, facts.repeatable)))
-        and (facts.limit is None or _whole(facts.limit))
-        and _whole(facts.reader)
+        and texts([facts.dtype, facts.solver])
+        and (facts.stored is None or whole(facts.stored))
+        and all(map(flag, (facts.by_range, facts.held, facts.repeatable)))
+        and (facts.limit is None or whole(facts.limit))
+        and whole(facts.reader)
     )
 
 
+def _decided(value: Any) -> bool:
+    try:
+        return value is None or Decision.of_dict(value) is not None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+
+
 # Words that files of format 1.0 do not have.
-_ADDED = {"seed": 0}
+_ADDED: dict[str, Any] = {"seed": 0, "filled": None, "decision": None, "estimator": "PCA"}
 
 # What each word of the document may be; words that are not here are ignored.
 _LAWFUL: dict[str, Callable[[Any], bool]] = {
+    "estimator": lambda value: isinstance(value, str),
     "parameters": lambda value: type(value) is dict and "scale" in value,
-    "columns": lambda value: value is None or _texts(value),
-    "id_column": lambda value: value is None or isinstance(value, str),
+    "columns": lambda value: value is None or texts(value),
+    "id_column": text,
     "summary": lambda value: value in _BODIES,
-    "rows": lambda value: _real(value) and value > 1,
-    "count": lambda value: _whole(value) and value > 0,
-    "about_mean": _flag,
-    "unit": _real,
-    "total": _real,
-    "roundoff": _real,
-    "squared": _flag,
-    "k": _whole,
-    "centred": _flag,
+    "rows": lambda value: real(value) and value > 1,
+    "count": lambda value: whole(value) and value > 0,
+    "about_mean": flag,
+    "unit": real,
+    "total": real,
+    "roundoff": real,
+    "squared": flag,
+    "k": whole,
+    "centred": flag,
     "dtype": lambda value: value in ("float32", "float64"),
-    "n_samples": lambda value: value is None or _whole(value),
+    "n_samples": lambda value: value is None or whole(value),
     "facts": _facts,
-    "choice": lambda value: _texts(value) and len(value) == len(Choice._fields),
-    "fallbacks": _texts,
-    "passes": lambda value: value is None or _whole(value),
-    "bytes_read": _whole,
-    "dropped": _whole,
-    "mean_known": _flag,
-    "seed": _whole,
+    "choice": lambda value: texts(value) and len(value) == len(Choice._fields),
+    "fallbacks": texts,
+    "passes": lambda value: value is None or whole(value),
+    "bytes_read": whole,
+    "dropped": whole,
+    "mean_known": flag,
+    "seed": whole,
+    "filled": lambda value: value is None or Filled.is_lawful(value),
+    "decision": _decided,
 }
 
 
 class Saved(NamedTuple):
-    """What a model file holds: the fit, and what the estimator adds to it."""
+    """What a model file holds: whose fit, the fit, and what the estimator adds to it."""
 
+    estimator: str
     fitted: Fitted
     parameters: dict[str, Any]
     columns: tuple[str, ...] | None
@@ -107,7 +105,7 @@ class Saved(NamedTuple):
 def described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arrays by name, and a document of plain values."""
     fitted = saved.fitted
-    summary, spectrum = fitted.summary, fitted.spectrum
+    summary, spectrum = fitted.summary.held(), fitted.spectrum
     kind = type(summary).__name__.lower()
     tensors = {
         "mean": summary.mean,
@@ -127,9 +125,13 @@ def described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
         parameters["scale"] = {"array": True}  # it is the tensor of that name
     if not isinstance(parameters["random_state"], int | None):
         parameters["random_state"] = None  # a generator's state is not part of a fit
+    if is_rule(rule := parameters["n_components"]):
+        # Somebody's own rule has no place in a file: what it chose has.
+        parameters["n_components"] = rule_to_dict(rule) or fitted.k
     document = {
         "princomp": __version__,
-        "parameters": {name: _plain(name, value) for name, value in parameters.items()},
+        "estimator": saved.estimator,
+        "parameters": {name: plain(name, value) for name, value in parameters.items()},
         "columns": None if saved.columns is None else list(saved.columns),
         "id_column": saved.id_column,
         "summary": kind,
@@ -152,36 +154,33 @@ def described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
         "bytes_read": fitted.bytes_read,
         "dropped": fitted.dropped,
         "mean_known": fitted.mean_known,
+        "filled": None if fitted.filled is None else fitted.filled.to_dict(),
+        "decision": None if fitted.decision is None else fitted.decision.to_dict(),
     }
     return tensors, document
-
-
-def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if not isinstance(value, str | int | float | dict | None) or value in (np.inf, -np.inf):
-        raise ParameterError(
-            f"{name}={value!r} cannot be saved",
-            place={"parameter": name},
-            hint=f"set_params({name}=…) to a number or a word first",
-        )
-    return value
 
 
 def restored(tensors: dict[str, Any], document: dict[str, Any]) -> Saved:
     """What the arrays and the document stand for, each of them checked before it is used."""
     document = {**_ADDED, **document}
-    for word, lawful in _LAWFUL.items():
-        if not lawful(document[word]):
-            raise ModelFileError(f"its {word!r} is {document[word]!r}")
+    check_words(document, _LAWFUL)
     _check_shapes(tensors, document)
     _check_values(tensors)
     columns, parameters = document["columns"], document["parameters"]
     fitted = _fitted(tensors, document)
     if isinstance(parameters["scale"], dict):
         parameters["scale"] = fitted.scale
+    if isinstance(parameters.get("n_components"), dict):
+        try:
+            parameters["n_components"] = rule_of_dict(parameters["n_components"])
+        except (KeyError, TypeError, ParameterError):
+            raise ModelFileError(f"its 'n_components' is {parameters['n_components']!r}") from None
     return Saved(
-        fitted, parameters, None if columns is None else tuple(columns), document["id_column"]
+        document["estimator"],
+        fitted,
+        parameters,
+        None if columns is None else tuple(columns),
+        document["id_column"],
     )
 
 
@@ -223,6 +222,8 @@ def _fitted(tensors: dict[str, Any], document: dict[str, Any]) -> Fitted:
         document["dropped"],
         extremes,
         document["mean_known"],
+        None if document["filled"] is None else Filled(**document["filled"]),
+        None if document["decision"] is None else Decision.of_dict(document["decision"]),
     )
 
 
@@ -244,13 +245,11 @@ def _check_shapes(tensors: dict[str, Any], document: dict[str, Any]) -> None:
         "variances": (tensors["variances"].size,),
         "axes": (k, p),
     }
-    optional = {"residuals": (k,), "scale": (p,), "low": (p,), "high": (p,)}
+    optional = {"residuals": (k,), "scale": (p,)}
     shapes |= {name: shape for name, shape in optional.items() if name in tensors}
-    if set(tensors) != set(shapes) or ("low" in tensors) != ("high" in tensors):
-        raise ModelFileError(f"it holds arrays {sorted(tensors)}, not {sorted(shapes)}")
-    for name, shape in shapes.items():
-        if tensors[name].shape != shape:
-            raise ModelFileError(f"array {name!r} has shape {tensors[name].shape}, not {shape}")
+    if "low" in tensors or "high" in tensors:
+        shapes |= {"low": (p,), "high": (p,)}
+    check_arrays(tensors, shapes)
     columns = document["columns"]
     if len(tensors["variances"]) < k or (columns is not None and len(columns) != p):
         raise ModelFileError("its document and its arrays differ in size")

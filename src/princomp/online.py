@@ -1,4 +1,4 @@
-"""Rows that keep coming: what they came to so far, solved when somebody asks.
+"""Rows that keep coming, and what they came to so far.
 
 Batches are cut into the same logical blocks as a table, by the number of each row since
 the first. So the cut into batches does not matter, not to a bit; rows that do not fill a
@@ -8,13 +8,12 @@ block yet wait for it. Decay gives a row seen r rows ago the weight dʳ.
 from __future__ import annotations
 
 from copy import copy
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from princomp.arrays import one_blas_thread
-from princomp.choosing import most_components
+from princomp.engines.distributed import Distributed
 from princomp.engines.local import complete, fold
 from princomp.errors import (
     MemoryLimitError,
@@ -24,19 +23,18 @@ from princomp.errors import (
     ShapeError,
 )
 from princomp.fitted import Fitted
-from princomp.fitting import fit_summary
 from princomp.fitting.blocks import whole_number_needed
+from princomp.fitting.components import check_rows_for_rule
 from princomp.memory import in_words, memory_limit
 from princomp.parameters import Request
-from princomp.planning import SCATTER_COLUMNS, Facts
-from princomp.scaling import Names
+from princomp.planning import SCATTER_COLUMNS
 from princomp.solvers.nystrom import width_for
 from princomp.summaries import Columns, Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 from princomp.summaries.blocks import Weights, first_not_finite, is_sparse, part_of, stored_bytes
 from princomp.threads import default_threads
 from princomp.waiting import Waiting
 
-__all__ = ["Pending", "Stream"]
+__all__ = ["Stream", "check_components", "first_of"]
 
 # Rows wait until so many blocks can be summed at once, unless these are large.
 _TOGETHER, _LARGE_BLOCK = default_threads(), 2**21
@@ -51,8 +49,6 @@ _SQUARES = 1e140
 # worth asking how much memory is free.
 _SCATTERS, _FEW_COLUMNS = 8, 1000
 
-_BATCHES = "rows that came in batches, summed as one table"
-
 
 class Stream:
     """The rows seen so far; the model adds to it.
@@ -66,8 +62,11 @@ class Stream:
         Columns.
     """
 
+    # Marks of the fits that it goes on from: ranks must not count one twice.
+    began: frozenset[tuple[Any, ...]] = frozenset()
+
     def __init__(self, request: Request, p: int) -> None:
-        _check_components(request, p)
+        check_components(request, p)
         if request.by_range and request.decay != 1.0:
             raise ParameterError(
                 "scale='range' does not go with decay: the largest value seen never fades",
@@ -124,6 +123,20 @@ class Stream:
         stream.seen = fitted.n_samples + fitted.dropped
         stream.dropped = fitted.dropped
         stream.bytes_read = fitted.bytes_read
+        stream.began = frozenset((cls.mark_of(fitted),))
+        return stream
+
+    @staticmethod
+    def mark_of(fitted: Fitted) -> tuple[Any, ...]:
+        """Numbers that another fit does not have: rows, total variance and a mean."""
+        return fitted.n_samples, fitted.spectrum.total, float(fitted.summary.mean.sum())
+
+    def cleared(self) -> Stream:
+        """A stream of the same kind that has seen no rows."""
+        stream = copy(self)
+        stream._blocks, stream._waiting = self._kind.empty(self.p), Waiting()
+        stream.dtype, stream.began = None, frozenset()
+        stream.seen = stream.dropped = stream.bytes_read = 0
         return stream
 
     # ---- rows in and out -------------------------------------------------------------------
@@ -137,6 +150,9 @@ class Stream:
             At infinity, at NaN where rows may not be dropped, and where squares overflow;
             nothing was added then.
         """
+        if isinstance(rows, Distributed):
+            self._add_share(rows)
+            return
         self._check(rows, weights)
         n, step, held = rows.shape[0], self._step, self._waiting.count
         whole = (held + n) // step * step
@@ -154,6 +170,21 @@ class Stream:
         self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
         self.seen += n
         self.bytes_read += stored_bytes(rows)
+
+    def _add_share(self, rows: Distributed) -> None:
+        """Add rows that are summed where they lie, at once and as a whole."""
+        if self.decay != 1.0:
+            raise NotAvailableError(
+                f"decay gives each row a weight of its own, and rows on {rows.engine} are summed "
+                "together",
+                hint="leave decay out, or give the rows in arrays of NumPy",
+            )
+        folded = fold(self._kind, rows, drop=self.drop, precise=True)
+        self._blocks = self._blocks.merge(folded.summary)
+        self.dtype = rows.dtype if self.dtype is None else np.result_type(self.dtype, rows.dtype)
+        self.seen += folded.seen
+        self.dropped += folded.dropped
+        self.bytes_read += rows.nbytes or folded.seen * rows.p * rows.dtype.itemsize
 
     def remove(self, rows: Any, weights: Weights) -> None:
         """Take rows out that were added before.
@@ -199,7 +230,7 @@ class Stream:
             Of other columns, or of another kind of summary.
         """
         (mine, dropped), (theirs, more) = self.so_far(), other.so_far()
-        kinds = [type(first_of(total)).__name__ for total in (mine, theirs)]
+        kinds = [first_of(total).kind for total in (mine, theirs)]
         if kinds[0] != kinds[1]:
             raise ShapeError(
                 f"a fit that keeps {kinds[0]} cannot be merged with one that keeps {kinds[1]}",
@@ -218,6 +249,7 @@ class Stream:
             self.dtype = self.dtype or other.dtype
         else:
             self.dtype = np.result_type(self.dtype, other.dtype)
+        self.began |= other.began
         self.seen += other.seen
         self.dropped = dropped + more
         self.bytes_read += other.bytes_read
@@ -306,7 +338,15 @@ def _squares_fit(rows: Any) -> bool:
     return bool(float(max(values.max(), -values.min())) < _SQUARES)
 
 
-def _check_components(request: Request, p: int) -> None:
+def check_components(request: Request, p: int) -> None:
+    """Refuse a number or a rule of components that rows in batches cannot have.
+
+    Raises
+    ------
+    ShapeError, NotAvailableError
+    """
+    if not isinstance(request.n_components, int | float | None):
+        check_rows_for_rule(request, None)
     if isinstance(request.n_components, int) and request.n_components > p:
         raise ShapeError(
             f"n_components={request.n_components} and the rows have {p} columns",
@@ -345,83 +385,3 @@ def _kind(request: Request, p: int) -> Any:
     if not isinstance(request.n_components, int):
         raise whole_number_needed(request.n_components)
     return SketchOf(width_for(request.n_components, p))
-
-
-class Pending:
-    """A fit that has not been solved yet: it is when somebody reads it.
-
-    Raises
-    ------
-    ParameterError
-        When ``decay`` or ``missing`` is not what the rows so far were added with.
-    ShapeError
-        When more components are asked for than there are columns.
-    """
-
-    def __init__(self, stream: Stream, request: Request, names: Names) -> None:
-        _check_components(request, stream.p)
-        for name, was, now in (
-            ("decay", stream.decay, request.decay),
-            ("missing", stream.drop, request.drop),
-        ):
-            if was != now:
-                raise ParameterError(
-                    f"{name} was changed between batches, and the rows so far were added without "
-                    "that change",
-                    place={"parameter": name},
-                    hint=f"set {name} back, or begin with a new model",
-                )
-        self._stream, self._request, self._names = stream, request, names
-
-    @property
-    def stream(self) -> Stream:
-        """The rows so far, to go on with: a copy, so that this fit stays what it is."""
-        return copy(self._stream)
-
-    @property
-    def summary(self) -> Any:
-        """What the rows came to so far, to be solved."""
-        return first_of(self._stream.so_far()[0])
-
-    @property
-    def n_samples(self) -> int:
-        """Rows so far, without those left out; nothing is solved for it."""
-        return self._stream.seen - self._stream.so_far()[1]
-
-    @cached_property
-    def fitted(self) -> Fitted:
-        """The rows so far, solved.
-
-        Raises
-        ------
-        NotAvailableError
-            While there are fewer than two rows.
-        """
-        stream, request = self._stream, self._request
-        total, dropped = stream.so_far()
-        summary = first_of(total)
-        if not summary.rows > 1.0:
-            raise NotAvailableError(
-                f"a variance needs at least 2 rows, and so far there are {summary.rows:g}",
-                hint="give more rows to partial_fit first",
-            )
-        wanted = request.n_components
-        if isinstance(wanted, int):
-            wanted = min(wanted, most_components(summary))
-        n = stream.seen - dropped
-        dtype = np.dtype(np.float64) if stream.dtype is None else stream.dtype
-        solver = request.solver
-        facts = Facts(n, summary.p, wanted, dtype.name, None, solver, request.by_range)
-        return fit_summary(
-            summary,
-            request._replace(n_components=wanted),
-            facts=facts._replace(held=False, repeatable=False),
-            n_samples=n,
-            extremes=total.second if isinstance(total, Pair) else None,
-            columns=self._names,
-            dtype=dtype,
-            dropped=dropped,
-            passes=1,
-            bytes_read=stream.bytes_read,
-            reason=_BATCHES,
-        )

@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from princomp.arrays import FloatArray
+from princomp.choosing import RULES, Rule, is_rule, name_of
+from princomp.engines.distributed import Distributed
 from princomp.errors import ParameterError
 from princomp.memory import byte_count, memory_limit
+from princomp.missing import METHODS
 from princomp.planning import SOLVERS, Facts
 from princomp.sources.source import Held, Source
 from princomp.summaries.blocks import is_sparse
@@ -20,14 +23,14 @@ __all__ = ["Request", "checked_components", "is_a"]
 _LARGE = 2**23
 _SOLVERS = tuple(SOLVERS)
 _SCALES = ("unit", "pareto", "range")
-_MISSING = ("error", "drop")
+_MISSING = ("error", "drop", *METHODS)
 _NORMALIZERS = ("auto", "QR", "LU", "none")
 
 
 class Request(NamedTuple):
     """What a person asked for, as far as it shapes a fit."""
 
-    n_components: int | float | str | None = None
+    n_components: int | float | str | Rule | None = None
     scale: str | FloatArray | None = None
     center: bool = True
     solver: str = "auto"
@@ -39,6 +42,7 @@ class Request(NamedTuple):
     drop: bool = False
     memory: int | None = None
     decay: float = 1.0
+    fill: str | None = None
 
     @classmethod
     def of(cls, parameters: Any) -> Request:
@@ -86,7 +90,14 @@ class Request(NamedTuple):
             parameters.missing == "drop",
             None if parameters.memory_limit is None else byte_count(parameters.memory_limit),
             1.0 if parameters.decay is None else float(parameters.decay),
+            _filling(parameters.missing, parameters.n_components),
         )
+
+    @property
+    def wanted(self) -> int | float | str | None:
+        """``n_components`` as plans and files say it: a rule by its name."""
+        plain: int | float | str | None = name_of(self.n_components)
+        return plain
 
     @property
     def by_range(self) -> bool:
@@ -101,7 +112,7 @@ class Request(NamedTuple):
             return Facts(
                 n or 0,
                 p,
-                self.n_components,
+                self.wanted,
                 dtype,
                 data.stored,
                 self.solver,
@@ -110,31 +121,46 @@ class Request(NamedTuple):
                 data.repeatable,
                 memory_limit(self.memory),
                 data.reader,
+                data.engine if isinstance(data, Distributed) else "",
             )
         stored = data.nnz if is_sparse(data) else None
         limit = self.memory
         if limit is None and max(n, p) * p > _LARGE:
             limit = memory_limit(None)
-        return Facts(
-            n, p, self.n_components, dtype, stored, self.solver, self.by_range, limit=limit
-        )
+        return Facts(n, p, self.wanted, dtype, stored, self.solver, self.by_range, limit=limit)
 
 
-def checked_components(k: Any) -> int | float | str | None:
+def checked_components(k: Any) -> int | float | str | Rule | None:
     """A lawful ``n_components``.
 
     Raises
     ------
     ParameterError
     """
-    if k is None or (isinstance(k, str) and k == "mle"):
+    if k is None or (isinstance(k, str) and k in RULES):
         return k
     if is_a(k, Integral) and k >= 0:
         return int(k)
     if is_a(k, Real) and not is_a(k, Integral) and 0 < k < 1:
         return float(k)
-    lawful = ("a whole number of at least 0", "a fraction in (0, 1)", "'mle'", "None")
-    raise _unlawful("n_components", k, *lawful)
+    if is_rule(k):
+        rule: Rule = k
+        return rule
+    lawful = ("a whole number of at least 0", "a fraction in (0, 1)", *map(repr, RULES))
+    raise _unlawful("n_components", k, *lawful, "a rule", "None")
+
+
+def _filling(missing: str, k: Any) -> str | None:
+    """The method that fills missing cells, for which the number of components must be known."""
+    if missing not in METHODS:
+        return None
+    if not is_a(k, Integral):
+        raise ParameterError(
+            f"missing={missing!r} fills cells by a number of components, and n_components={k!r}",
+            place={"parameter": "n_components"},
+            hint="ask for a whole number, such as n_components=2; 0 fills cells with means",
+        )
+    return missing
 
 
 def is_a(value: Any, kind: Any) -> bool:

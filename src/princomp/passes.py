@@ -34,6 +34,7 @@ class Passes:
         self.checkpoint = checkpoint
         self._teller = Teller(tell)
         self._state: State | None = None
+        self._step = ""  # of a rule that draws
 
     def begin(self, step: str, total: int | None, row_bytes: float) -> State | None:
         """A pass begins; what an earlier run did of it."""
@@ -41,6 +42,17 @@ class Passes:
         self._state = None
         self._teller.begin(step, total, row_bytes, 0 if known is None else known.row)
         return known
+
+    def drawn(self, step: str, done: int, total: int) -> None:
+        """A rule that counts components has drawn so often; no row is read for it."""
+        if self._step != step:
+            self._teller.begin(step, total, 0.0, unit="draws")
+        self._step = "" if done >= total else step
+        self._teller.advance(done, done=done >= total)
+
+    def waiting(self) -> None:
+        """Rows are summed elsewhere: say that they are before nothing is heard for long."""
+        self._teller.waiting()
 
     def changing(self) -> None:
         """The state is being worked on: what is interrupted now must not be kept."""

@@ -37,6 +37,9 @@ class Progress(NamedTuple):
         Of this pass, at its rate.
     done : bool
         Whether the pass is finished.
+    unit : str
+        What ``rows`` counts: "rows"; "draws" of a rule for the number of components; "resamples";
+        "fits" that are compared.
     """
 
     step: str
@@ -49,6 +52,7 @@ class Progress(NamedTuple):
     bytes_per_second: float
     seconds_left: float | None
     done: bool
+    unit: str = "rows"
 
 
 Tell = Callable[[Progress], object]
@@ -63,13 +67,22 @@ class Teller:
         self._total: int | None = None
         self._first = self._rows = 0
         self._began = self._last = 0.0
+        self._unit = "rows"
 
-    def begin(self, step: str, total: int | None, row_bytes: float, at: int = 0) -> None:
+    def begin(
+        self, step: str, total: int | None, row_bytes: float, at: int = 0, unit: str = "rows"
+    ) -> None:
         """A pass begins, at row ``at``."""
+        self._unit = unit
         self._number += 1
         self._step, self._total, self._row_bytes = step, total, row_bytes
         self._first = self._rows = at
         self._began = self._last = time.monotonic()
+
+    def waiting(self) -> None:
+        """Somebody else does the work now, and the next word is that it is done."""
+        if self._tell is not None:
+            self._tell(self._word(0.0, False))
 
     def advance(self, rows: int, *, done: bool = False) -> None:
         """So many rows of this pass are done."""
@@ -99,4 +112,5 @@ class Teller:
             rate * self._row_bytes,
             left,
             done,
+            self._unit,
         )

@@ -11,11 +11,13 @@ import numpy as np
 
 from princomp._version import __version__
 from princomp.checkpoint import Checkpoint
+from princomp.engines.distributed import Distributed
 from princomp.memory import memory_limit
 from princomp.parameters import Request
 from princomp.passes import Passes
 from princomp.progress import Tell
 from princomp.scaling import Names
+from princomp.sources.mapped import Mapped
 from princomp.sources.source import Source
 from princomp.summaries.blocks import Weights, is_sparse
 
@@ -88,12 +90,15 @@ def _state_of(random_state: np.random.RandomState) -> Any:
 
 
 def _input(data: Any, file: str | None) -> Any:
+    if isinstance(data, Mapped):
+        return [*_input(data.data, file), f"through a {data.map.mark()}"]
     if isinstance(data, Source):
         files = [
             f"{one.file} of {one.size} bytes, changed at {one.modified_ns} ns"
             for one in data.identities()
         ]
-        return [f"{data.p} columns of {data.dtype}", f"rows: {data.rows or 'unknown'}", *files]
+        known = [f"{data.p} columns of {data.dtype}", f"rows: {data.rows or 'unknown'}", *files]
+        return [*known, *data.names()] if isinstance(data, Distributed) else known
     parts = (data.data, data.indices, data.indptr) if is_sparse(data) else (data,)
     what = "an array" if file is None else f"the table of {file},"
     return [f"{what} of shape {data.shape}, {data.dtype}, checksum {_checksum(parts)}"]

@@ -7,19 +7,37 @@ they run, so that sums over their results have the same bits on any machine of a
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
-__all__ = ["default_threads", "in_order", "uninterrupted"]
+__all__ = ["at_most", "default_threads", "in_order", "uninterrupted"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
+_allowed = threading.local()
+
+
+@contextmanager
+def at_most(threads: int | None) -> Iterator[None]:
+    """In this block, work of this thread has so many threads; None for all processors."""
+    before = getattr(_allowed, "threads", None)
+    _allowed.threads = threads or before
+    try:
+        yield
+    finally:
+        _allowed.threads = before
+
+
 def default_threads() -> int:
-    """Processors that this process may use."""
+    """Processors that this process may use, or what this thread was held to."""
+    held: int | None = getattr(_allowed, "threads", None)
+    if held is not None:
+        return held
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -6,6 +6,7 @@
 
 #include "kernels.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -26,9 +27,30 @@ using std::vector;
 #define SCATTER(isa, name, In, I)                                                                  \
     extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t, ptrdiff_t, \
                                            const double *, double *, double *);
+#define DENSE(isa, name, T)                                                                        \
+    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
+                                           const T *, const T *, const T *, const T *, ptrdiff_t,  \
+                                           T *, T *, T *, double *, double *);
+#define ACROSS(isa, name, T)                                                                       \
+    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
+                                           const T *, const T *, const T *, double *);
+#define COLUMNS(isa, name, T)                                                                      \
+    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t,             \
+                                           const double *, const double *, double *, double *);
+#define SCORES(isa, name, T)                                                                       \
+    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
+                                           const T *, const T *, ptrdiff_t, ptrdiff_t, T *, T *);
 #define DECLARED(isa)                                                                              \
     MOMENTS(isa, moments_f32, float)                                                               \
     MOMENTS(isa, moments_f32_precise, float)                                                       \
+    ACROSS(isa, across_f32, float)                                                                 \
+    ACROSS(isa, across_f64, double)                                                                \
+    COLUMNS(isa, columns_f32, float)                                                               \
+    COLUMNS(isa, columns_f64, double)                                                              \
+    SCORES(isa, scores_f32, float)                                                                 \
+    SCORES(isa, scores_f64, double)                                                                \
+    DENSE(isa, dense_pass_f32, float)                                                              \
+    DENSE(isa, dense_pass_f64, double)                                                             \
     MOMENTS(isa, moments_f64, double)                                                              \
     PASS(isa, csr_pass_f64_f64_i32, double, double, std::int32_t)                                  \
     PASS(isa, csr_pass_f32_f64_i64, float, double, std::int64_t)                                   \
@@ -109,6 +131,136 @@ template <class F32, class F32P, class F64> void all_dense(F32 f32, F32P f32_pre
             }
     dense<float>("moments_f32", f32, 20, 800, false, 6e-8);
     dense<double>("moments_f64", f64, 20, 800, false, 1e-15);
+}
+
+// Z += Aᵀ(AQ) of small integers, exact in every precision, and each half of it.
+template <class T, class Kernel>
+void vectors(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, ptrdiff_t lines) {
+    const ptrdiff_t padded = lines * 64 / ptrdiff_t(sizeof(T)), strips = (m + 7) / 8 * 8;
+    const ptrdiff_t room = std::max<ptrdiff_t>(512 * 1024 / sizeof(T), 8 * p);
+    vector<T> x(m * p), high(p), divisor(p, T(2)), roots(m), q(p * padded), taken(padded, T(1));
+    for (ptrdiff_t i = 0; i < m * p; ++i)
+        x[i] = T(2 * (i % 5));
+    for (ptrdiff_t j = 0; j < p; ++j)
+        high[j] = T(2 * (j % 3));
+    for (ptrdiff_t r = 0; r < m; ++r)
+        roots[r] = T(1 + r % 2);
+    for (ptrdiff_t i = 0; i < p * padded; ++i)
+        q[i] = T(i % 3 - 1);
+    vector<double> scores(m * padded), images(p * padded), sums(padded);
+    for (ptrdiff_t r = 0; r < m; ++r)
+        for (ptrdiff_t c = 0; c < padded; ++c) {
+            double &y = scores[r * padded + c];
+            for (ptrdiff_t j = 0; j < p; ++j)
+                y += double(roots[r]) * double(x[r * p + j] - high[j]) / 2 * double(q[j * padded + c]);
+            y -= double(roots[r]);
+            sums[c] += double(roots[r]) * y;
+            for (ptrdiff_t j = 0; j < p; ++j)
+                images[j * padded + c] += double(roots[r]) * double(x[r * p + j] - high[j]) / 2 * y;
+        }
+    in_threads([&](int) {
+        vector<T> rooms(room), y(strips * padded), part(p * padded);
+        vector<double> z(p * padded), found(padded);
+        const auto call = [&](const T *right, double *into) {
+            demand(kernel(x.data(), m, p, p, high.data(), divisor.data(), roots.data(), right,
+                          taken.data(), padded, rooms.data(), y.data(), part.data(), into,
+                          found.data()) == 0,
+                   what, m, p);
+        };
+        const auto check = [&] {
+            for (ptrdiff_t i = 0; i < p * padded; ++i)
+                demand(z[i] == images[i], what, m, p);
+        };
+        call(q.data(), z.data());
+        check();
+        for (ptrdiff_t c = 0; c < padded; ++c)
+            demand(found[c] == sums[c], what, m, p);
+        call(q.data(), nullptr);
+        for (ptrdiff_t i = 0; i < m * padded; ++i)
+            demand(double(y[i]) == scores[i], what, m, p);
+        std::fill(z.begin(), z.end(), 0.0);
+        call(nullptr, z.data());
+        check();
+    });
+}
+
+// Rows with each other, columns alone, and scores: of small integers too.
+template <class T, class Across, class Columns, class Scores>
+void sides(Across across, Columns columns, Scores scores, ptrdiff_t m, ptrdiff_t p) {
+    vector<T> x(m * p), high(p), low(p, T(1));
+    vector<double> shift(p), weights(m);
+    for (ptrdiff_t i = 0; i < m * p; ++i)
+        x[i] = T(i % 7);
+    for (ptrdiff_t j = 0; j < p; ++j)
+        shift[j] = high[j] = T(j % 3);
+    for (ptrdiff_t r = 0; r < m; ++r)
+        weights[r] = double(r % 4);
+    const ptrdiff_t k = 5, padded = 64 / ptrdiff_t(sizeof(T));
+    vector<T> axes(p * padded);
+    for (ptrdiff_t j = 0; j < p; ++j)
+        for (ptrdiff_t c = 0; c < k; ++c)
+            axes[j * padded + c] = T((j + c) % 3 - 1);
+    const auto away = [&](ptrdiff_t r, ptrdiff_t j) { return double(x[r * p + j] - high[j]); };
+    in_threads([&](int) {
+        vector<double> products(m * m), sums(p), squares(p);
+        demand(across(x.data(), m, p, p, high.data(), nullptr, low.data(), nullptr,
+                      products.data()) == 0,
+               "across", m, p);
+        for (ptrdiff_t a = 0; a < m; ++a)
+            for (ptrdiff_t b = 0; b < m; ++b) {
+                double wanted = 0.0;
+                for (ptrdiff_t j = 0; j < p; ++j)
+                    wanted += (away(a, j) - 1) * (away(b, j) - 1);
+                demand(products[a * m + b] == wanted, "across", m, p);
+            }
+        for (const double *share : {static_cast<const double *>(nullptr),
+                                    static_cast<const double *>(weights.data())}) {
+            std::fill(sums.begin(), sums.end(), 0.0);
+            std::fill(squares.begin(), squares.end(), 0.0);
+            demand(columns(x.data(), m, p, p, shift.data(), share, sums.data(),
+                           squares.data()) == 0,
+                   "columns", m, p);
+            for (ptrdiff_t j = 0; j < p; ++j) {
+                double sum = 0.0, square = 0.0;
+                for (ptrdiff_t r = 0; r < m; ++r) {
+                    sum += (share ? share[r] : 1.0) * away(r, j);
+                    square += (share ? share[r] : 1.0) * away(r, j) * away(r, j);
+                }
+                demand(sums[j] == sum && squares[j] == square, "columns", m, p);
+            }
+        }
+        vector<T> room(8 * p), out(m * k);
+        demand(scores(x.data(), m, p, p, high.data(), low.data(), axes.data(), k, padded,
+                      room.data(), out.data()) == 0,
+               "scores", m, p);
+        for (ptrdiff_t r = 0; r < m; ++r)
+            for (ptrdiff_t c = 0; c < k; ++c) {
+                double wanted = 0.0;
+                for (ptrdiff_t j = 0; j < p; ++j)
+                    wanted += (away(r, j) - 1) * double(axes[j * padded + c]);
+                demand(double(out[r * k + c]) == wanted, "scores", m, p);
+            }
+    });
+}
+
+template <class A, class B, class C, class D, class E, class F>
+void all_sides(A across32, B across64, C columns32, D columns64, E scores32, F scores64) {
+    for (ptrdiff_t p : {1, 3, 16, 257, 700})
+        for (ptrdiff_t m : {1, 2, 8, 17, 100}) {
+            sides<float>(across32, columns32, scores32, m, p);
+            sides<double>(across64, columns64, scores64, m, p);
+        }
+}
+
+template <class F32, class F64> void all_vectors(F32 f32, F64 f64) {
+    for (ptrdiff_t p : {1, 7, 16, 40, 530})
+        for (ptrdiff_t m : {1, 8, 9, 70})
+            for (ptrdiff_t lines : {1, 2, 4, 5}) {
+                vectors<float>("dense_pass_f32", f32, m, p, lines);
+                vectors<double>("dense_pass_f64", f64, m, p, lines);
+            }
+    vectors<float>("dense_pass_f32", f32, 300, 600, 1);
+    vectors<double>("dense_pass_f64", f64, 300, 600, 2);
 }
 
 // ---- sparse --------------------------------------------------------------------------------
@@ -197,6 +349,10 @@ void all_sparse(A f64_i32, B f32_f64_i64, C f32_i32, D scatter_f64, E scatter_f3
 #define ALL(isa)                                                                                   \
     all_dense(princomp_##isa##_moments_f32, princomp_##isa##_moments_f32_precise,                  \
               princomp_##isa##_moments_f64);                                                       \
+    all_sides(princomp_##isa##_across_f32, princomp_##isa##_across_f64,                            \
+              princomp_##isa##_columns_f32, princomp_##isa##_columns_f64,                          \
+              princomp_##isa##_scores_f32, princomp_##isa##_scores_f64);                           \
+    all_vectors(princomp_##isa##_dense_pass_f32, princomp_##isa##_dense_pass_f64);                 \
     all_sparse(princomp_##isa##_csr_pass_f64_f64_i32, princomp_##isa##_csr_pass_f32_f64_i64,       \
                princomp_##isa##_csr_pass_f32_f32_i32, princomp_##isa##_csr_scatter_f64_i32,        \
                princomp_##isa##_csr_scatter_f32_i64);                                              \

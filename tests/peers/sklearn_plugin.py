@@ -9,12 +9,17 @@ from pathlib import Path
 
 import sklearn.decomposition
 import sklearn.decomposition._incremental_pca
+import sklearn.decomposition._kernel_pca
 import sklearn.decomposition._pca
 
 import princomp
 
 _TESTS = "sklearn.decomposition.tests."
-_MODULES = {_TESTS + "test_pca": "PCA", _TESTS + "test_incremental_pca": "IncrementalPCA"}
+_MODULES = {
+    _TESTS + "test_pca": "PCA",
+    _TESTS + "test_incremental_pca": "IncrementalPCA",
+    _TESTS + "test_kernel_pca": "KernelPCA",
+}
 
 
 def pytest_configure():
@@ -30,6 +35,8 @@ def pytest_configure():
     sklearn.decomposition._pca.PCA = princomp.PCA
     sklearn.decomposition.IncrementalPCA = princomp.IncrementalPCA
     sklearn.decomposition._incremental_pca.IncrementalPCA = princomp.IncrementalPCA
+    sklearn.decomposition.KernelPCA = princomp.KernelPCA
+    sklearn.decomposition._kernel_pca.KernelPCA = princomp.KernelPCA
 
 
 def pytest_collection_finish(session):

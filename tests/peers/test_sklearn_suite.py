@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of PCA and of IncrementalPCA, run on ours."""
+"""scikit-learn's own tests of PCA, IncrementalPCA and KernelPCA, run on ours."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ import princomp
 
 _TESTS = "sklearn.decomposition.tests."
 # Fewest functions and passed cases that a whole run has.
-MODULES = {_TESTS + "test_pca": (40, 390), _TESTS + "test_incremental_pca": (20, 18)}
+MODULES = {
+    _TESTS + "test_pca": (40, 390),
+    _TESTS + "test_incremental_pca": (20, 18),
+    _TESTS + "test_kernel_pca": (22, 38),
+}
 # Where ours differs on purpose, each with its reason. Functions, not cases.
 DELIBERATE = {
     "test_sparse_pca_solver_error": "wants sparse rows refused by most solvers; ours take them",
     "test_pca_score": "wants a whitened model to score lower; it is the same model",
     "test_pca_svd_solver_auto": "reads the private name _fit_svd_solver; plan_ tells it",
+    "test_precomputed_kernel_not_psd": "wants randomized to refuse what it finds a wrong answer to",
     "test_incremental_pca_sparse": "wants sparse batches refused; ours take them",
     "test_incremental_pca_validation": "wants more components than a batch has rows refused",
     "test_incremental_pca_set_params": "wants a changed n_components refused between batches",

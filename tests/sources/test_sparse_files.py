@@ -63,7 +63,7 @@ def refused(error, opener, path, columns=None, **options):
 
 def market(path, head, *lines):
     text = "\n".join([f"%%MatrixMarket matrix {head}", *lines, ""]).encode()
-    path.write_bytes(gzip.compress(text) if path.name.lower().endswith(".gz") else text)
+    path.write_bytes(gzip.compress(text, mtime=0) if path.name.lower().endswith(".gz") else text)
     return path
 
 
@@ -418,7 +418,7 @@ def write(path):
         text = io.BytesIO()
         scipy.io.mmwrite(text, x if path.stem == "array" else sp.coo_array(x), precision=17)
         raw = text.getvalue()
-        path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+        path.write_bytes(gzip.compress(raw, mtime=0) if path.suffix == ".gz" else raw)
     return x
 
 

@@ -16,7 +16,6 @@ every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.fixture(autouse=True)
 def _narrow_spans(monkeypatch):
     monkeypatch.setattr(columns, "_SPAN", 7)
-    monkeypatch.setattr(columns, "_ROWS", 16)
     monkeypatch.setattr(columns, "_THREADS_PAY", 0)
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from helpers import EPS, EPS32
 from princomp import threads
+from princomp.kernels import dense
 from princomp.summaries import Columns, dense_rows
 from princomp.summaries.dense_rows import DenseRows
 
-# Two panels and a rest each way, in pieces of two.
+# Several pieces and a rest each way.
 SHAPES = {"tall": (700, 90), "wide": (90, 700), "square": (300, 300)}
 every_shape = pytest.mark.parametrize("shape", list(SHAPES))
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -20,11 +21,12 @@ WIDTH = 5
 
 
 @pytest.fixture(autouse=True)
-def _small_panels(monkeypatch):
+def _small_pieces(monkeypatch):
     """So that small tables have many, and threads to make them."""
-    monkeypatch.setattr(dense_rows, "_PANEL", 2**14)
-    monkeypatch.setattr(dense_rows, "_SYRK", 2**16)
-    monkeypatch.setattr(dense_rows, "_PANELS", 2)
+    monkeypatch.setattr(dense_rows, "_ROWS", 64)
+    monkeypatch.setattr(dense_rows, "_NUMBERS", 2**12)
+    monkeypatch.setattr(dense_rows, "_COLUMNS", 100)
+    monkeypatch.setattr(dense_rows, "_SPAN", 100)
     monkeypatch.setattr(dense_rows, "_THREADS_PAY", 0)
 
 
@@ -192,4 +194,4 @@ def test_products_take_no_memory_of_the_size_of_the_rows(rng, monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # Two threads with a panel each, and sums of 2,000 × 16 on their way.
-    assert peak < 2 * dense_rows._PANEL + 8 * right.nbytes + 2**20 < data.nbytes / 3
+    assert peak < 2 * dense._PANEL + 8 * right.nbytes + 2**20 < data.nbytes / 3

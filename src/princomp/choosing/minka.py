@@ -6,12 +6,36 @@ approximation of the evidence of probabilistic PCA with k components.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from scipy.special import gammaln
 
 from princomp.arrays import EPS, FloatArray
+from princomp.choosing.decision import Decision, Known
+from princomp.choosing.rule import components, plain
 
-__all__ = ["log_evidence", "minka_mle"]
+__all__ = ["Minka", "log_evidence", "minka_mle"]
+
+
+@dataclass(frozen=True)
+class Minka:
+    """The number of components, from 1 to p − 1, with the largest evidence (Minka 2000)."""
+
+    name: ClassVar[str] = "mle"
+    needs: ClassVar[str] = "all"
+
+    def decide(self, known: Known) -> Decision | None:
+        """Compare the evidence of 1, 2, … components."""
+        n, p = known.rows, known.columns
+        assert n is not None
+        if n < p:
+            return Decision.none(self.name, f"{n:g} rows are fewer than {p} columns")
+        evidence = _evidence(known.variances, n)
+        k = 1 + int(np.argmax(evidence)) if evidence else p
+        reason = f"the evidence is largest with {components(k)}"
+        return Decision(self.name, k, reason, "log evidence", plain(evidence))
 
 
 def minka_mle(variances: FloatArray, rows: float) -> int:
@@ -27,8 +51,13 @@ def minka_mle(variances: FloatArray, rows: float) -> int:
     p = len(variances)
     if p < 2:
         return p
-    evidence = [log_evidence(variances, k, rows) for k in range(1, p)]
-    return 1 + int(np.argmax(evidence))
+    return 1 + int(np.argmax(_evidence(variances, rows)))
+
+
+def _evidence(variances: FloatArray, rows: float) -> list[float]:
+    # In units of the first, which changes the evidence of all k by the same constant.
+    units = variances / variances[0] if variances[0] > 0 else variances
+    return [log_evidence(units, k, rows) for k in range(1, len(units))]
 
 
 def log_evidence(variances: FloatArray, k: int, rows: float) -> float:

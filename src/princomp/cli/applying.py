@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp.cli.calls import bound, check_output, hand_over
+from princomp.cli.model_or_rows import check_inverse
 from princomp.cli.options import files_argument, model_argument, output_options, shared
 
 if TYPE_CHECKING:
@@ -66,17 +67,23 @@ def inverse(
     as_json: bool,
     debug: bool,
 ) -> None:
-    """Rows in the units of the data from the scores in FILEs (columns PC1, PC2, …)."""
-    from princomp.documents import component_names
+    """Rows in the units of the data from the scores in FILEs (columns PC1, PC2, …).
+
+    Of a kernel PCA they are pre-images, and its fit says how they are found (--pre-image).
+    """
+    from princomp.documents import component_names, has_kernel
     from princomp.functions import load
 
     pca = load(model)
     check_output(output, force, model, *files)
     source, notes = bound(files, component_names(pca.n_components_), pca, numbered=True)
     columns = getattr(pca, "feature_names_in_", range(pca.n_features_in_))
+    if has_kernel(pca):
+        check_inverse(pca, model)
+    back = pca.inverse_transform if has_kernel(pca) else pca._reconstructed
 
     def rows(source: Source) -> Iterator[tuple[Any, Any]]:
         for chunk in source.chunks():
-            yield pca._reconstructed(chunk.data), chunk.ids
+            yield back(chunk.data), chunk.ids
 
     hand_over("inverse", source, rows, [str(c) for c in columns], output, force, as_json, notes)

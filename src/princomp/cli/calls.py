@@ -24,6 +24,7 @@ __all__ = [
     "results",
     "stem_of",
     "write_results",
+    "write_scores",
 ]
 
 
@@ -185,6 +186,10 @@ def results(stem: str, options: dict[str, Any]) -> dict[str, Path]:
     """Where the results of a fit go."""
     folder = options["output"] or Path(f"{stem}_pca")
     tables = ["loadings", "eigenvalues"] if options["no_scores"] else list(_TABLES)
+    if options.get("kernel"):
+        tables.remove("loadings")
+    if options.get("robust") and not options["no_scores"]:
+        tables.append("outliers")
     files = {name: folder / f"{name}.{options['kind']}" for name in tables}
     return {**files, "model": options["model"] or folder / "model.pca"}
 
@@ -192,7 +197,7 @@ def results(stem: str, options: dict[str, Any]) -> dict[str, Path]:
 def write_results(
     model: PCA, source: Source, files: dict[str, Path], force: bool, quiet: bool
 ) -> None:
-    """Scores, loadings, eigenvalues and the model, each whole or not at all."""
+    """Scores, eigenvalues, the model and loadings where there are any; each whole or not at all."""
     from princomp.documents import component_names, rates_table
     from princomp.outputs import write_table
 
@@ -200,15 +205,16 @@ def write_results(
     columns = getattr(model, "feature_names_in_", range(model.n_features_in_))
     all_components, rates = rates_table(model)
     if "scores" in files:
-        _write_scores(model, source, files["scores"], components, force, quiet)
-    write_table(
-        files["loadings"],
-        columns=components,
-        data=model.loadings_,
-        ids=[str(c) for c in columns],
-        id_column="variable",
-        force=force,
-    )
+        write_scores(model, source, files["scores"], components, force, quiet)
+    if "loadings" in files:
+        write_table(
+            files["loadings"],
+            columns=components,
+            data=model.loadings_,
+            ids=[str(c) for c in columns],
+            id_column="variable",
+            force=force,
+        )
     write_table(
         files["eigenvalues"],
         columns=["eigenvalue", "contribution_rate", "accumulated_rate"],
@@ -220,9 +226,10 @@ def write_results(
     model.save(files["model"], overwrite=force)
 
 
-def _write_scores(
-    model: PCA, source: Source, file: Path, components: list[str], force: bool, quiet: bool
+def write_scores(
+    model: Any, source: Source, file: Path, components: list[str], force: bool, quiet: bool
 ) -> None:
+    """Scores of the rows of a source, block by block, under a model or a rotation of one."""
     from princomp.cli.watching import bar
     from princomp.outputs import open_table
     from princomp.progress import Teller

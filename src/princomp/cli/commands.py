@@ -6,8 +6,13 @@ import click
 
 from princomp._version import __version__
 from princomp.cli.applying import inverse, transform
+from princomp.cli.bootstrapping import bootstrap
+from princomp.cli.choosing import choose
 from princomp.cli.fitting import fit, plan, resume
 from princomp.cli.models import merge, show
+from princomp.cli.plotting import plot
+from princomp.cli.reporting import report
+from princomp.cli.rotating import rotate
 
 __all__ = ["cli"]
 
@@ -18,5 +23,18 @@ def cli() -> None:
     """Principal component analysis of tables: a file in, an inspectable answer out."""
 
 
-for _command in (fit, resume, transform, inverse, show, merge, plan):
+for _command in (
+    fit,
+    resume,
+    transform,
+    inverse,
+    show,
+    merge,
+    plan,
+    choose,
+    rotate,
+    bootstrap,
+    plot,
+    report,
+):
     cli.add_command(_command)

@@ -9,6 +9,13 @@ from typing import Any
 
 import click
 
+from princomp.cli.by_kernel import (
+    NO_LOADINGS,
+    check_kernel,
+    cost_notes,
+    kernel_estimator,
+    kernel_options,
+)
 from princomp.cli.calls import (
     estimator,
     read,
@@ -17,8 +24,9 @@ from princomp.cli.calls import (
     stem_of,
     write_results,
 )
-from princomp.cli.options import files_argument, fit_options, shared
+from princomp.cli.options import files_argument, fit_options, robust_options, shared
 from princomp.cli.printed import print_json, print_summary, say
+from princomp.cli.robustly import check_robust, robust_estimator, write_outliers
 from princomp.cli.watching import bar, resumable
 
 __all__ = ["fit", "plan", "resume"]
@@ -28,7 +36,8 @@ _PATH = click.Path(path_type=Path)
 
 @click.command()
 @files_argument
-@fit_options
+@robust_options
+@kernel_options
 @click.option("-m", "--model", type=_PATH, help="Model file to write.")
 @click.option(
     "-o",
@@ -56,14 +65,17 @@ def fit(files: tuple[str, ...], as_json: bool, debug: bool, **options: Any) -> N
     """Fit a PCA to the numeric columns of FILEs, as one table.
 
     Writes scores (a row for each row of the input), loadings (axes times the root of their
-    variance), eigenvalues and the model. A FILE is .csv, .tsv (also .gz, .zst), .parquet,
-    .arrow, .npy, .npz, .mtx, .h5, .h5ad or .zarr; a wildcard in quotes, such as
-    'part-*.parquet'; or - for standard input (CSV, TSV, an Arrow stream or npy).
+    variance), eigenvalues and the model; with --robust also which rows are outliers, and with
+    --kernel no loadings. A FILE is .csv, .tsv (also .gz, .zst), .parquet, .arrow, .npy, .npz,
+    .mtx, .h5, .h5ad or .zarr; a wildcard in quotes, such as 'part-*.parquet'; or - for standard
+    input (CSV, TSV, an Arrow stream or npy).
     """
     from princomp.atomic import check_writable
     from princomp.checkpoint import Checkpoint
     from princomp.documents import of_fit
 
+    check_kernel(options)
+    check_robust(options)
     outputs = results(stem_of(files), options)
     refuse_inputs(outputs.values(), files)
     check_writable(outputs.values(), force=options["force"])
@@ -72,14 +84,21 @@ def fit(files: tuple[str, ...], as_json: bool, debug: bool, **options: Any) -> N
         beside = Checkpoint.files(checkpoint)
         refuse_inputs(beside, files)
         check_writable([*outputs.values(), *beside], force=True)
+    model = _estimator(options)
     source = read(files, options)
-    model = estimator(options)
     command = {"arguments": list(_words()), "folder": os.getcwd()}
     if checkpoint is not None and checkpoint.exists() and not as_json:
         say([f"going on from {checkpoint}"])
+    if not as_json:
+        say(cost_notes(options, source.rows))
     with resumable(checkpoint):
         with bar(as_json) as tell:
-            model._fit(source, None, tell, checkpoint, command)
+            if options["robust"]:
+                model.fit(source)
+            elif options["kernel"]:
+                model.fit(source, progress=tell)
+            else:
+                model._fit(source, None, tell, checkpoint, command)
         with nullcontext() if checkpoint is None else Checkpoint.held(checkpoint):
             notes = _written(model, source, outputs, options, as_json)
             if checkpoint is not None:
@@ -91,6 +110,12 @@ def fit(files: tuple[str, ...], as_json: bool, debug: bool, **options: Any) -> N
     print_summary(model)
     for name, path in outputs.items():
         click.echo(f"{name:12} {path}")
+
+
+def _estimator(options: dict[str, Any]) -> Any:
+    if options["kernel"]:
+        return kernel_estimator(options)
+    return robust_estimator(options) if options["robust"] else estimator(options)
 
 
 def _words() -> list[str]:
@@ -106,19 +131,29 @@ def _written(
     from princomp.documents import scale_hint
 
     model.id_column_ = options["id_column"]
-    notes = [*source.notes, *_fit_notes(model, options)]
-    if hint := scale_hint(model):
-        notes.append(hint)
+    notes = list(source.notes)
+    if not options["robust"]:
+        notes += _fit_notes(model, options)
+        if options["kernel"]:
+            notes.append(NO_LOADINGS)
+        elif hint := scale_hint(model):
+            notes.append(hint)
     if "scores" in outputs and not source.repeatable:
         del outputs["scores"]
+        outputs.pop("outliers", None)
         notes.append("standard input is gone after the fit: no scores were written")
     if "scores" in outputs and source.id_column is not None and options["kind"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
+    if "outliers" in outputs:
+        write_outliers(model, source, outputs["outliers"], options["force"])
     write_results(model, source, outputs, options["force"], as_json)
     return notes
 
 
 def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
+    filled = getattr(model.__dict__.get("_filler", model), "imputed_", None)
+    if filled is not None and filled.cells:
+        return [str(filled)]
     if not model.n_dropped_:
         return []
     told = f"rows with missing values: {model.n_dropped_:,}; they took no part in the fit"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from princomp import errors
 from princomp.cli.calls import refuse_inputs
+from princomp.cli.model_or_rows import check_plain, refuse_exact
 from princomp.cli.options import model_argument, shared
 from princomp.cli.printed import print_json, print_summary
 
@@ -21,22 +23,41 @@ _PATH = click.Path(path_type=Path)
 @shared
 def show(model: Path, as_json: bool, debug: bool) -> None:
     """What MODEL holds: variances, plan and certificate."""
+    from princomp.choosing import name_of
     from princomp.documents import document, of_model
     from princomp.functions import load
 
     pca = load(model)
     if as_json:
-        parameters = {k: v for k, v in pca.get_params().items() if k != "scale"}
-        scale = pca.scale if isinstance(pca.scale, str | None) else "given"
-        print_json(document("show", parameters={**parameters, "scale": scale}, **of_model(pca)))
+        # Divisors and landmarks may be arrays.
+        parameters = {
+            k: "given" if k in ("scale", "landmarks") and not isinstance(v, str | None) else v
+            for k, v in pca.get_params().items()
+        }
+        parameters["n_components"] = name_of(pca.n_components)
+        print_json(document("show", parameters=parameters, **of_model(pca)))
         return
     print_summary(pca)
     if (names := getattr(pca, "feature_names_in_", None)) is not None:
         click.echo(f"columns: {', '.join(map(str, names))}")
     if pca.id_column_ is not None:
         click.echo(f"id column: {pca.id_column_}")
-    click.echo(pca.plan_)
-    click.echo(pca.certificate_)
+    for told in ("plan_", "certificate_"):
+        if hasattr(pca, told):
+            click.echo(getattr(pca, told))
+
+
+def _summed(path: Path) -> Any:
+    """A model whose sums can be added to."""
+    from princomp.documents import has_kernel
+    from princomp.functions import load
+
+    model = load(path)
+    if has_kernel(model):
+        refuse_exact(model, path)
+    else:
+        check_plain(model, path, "what can be merged are the sums of a PCA")
+    return model
 
 
 @click.command()
@@ -51,19 +72,18 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool, de
     """
     from princomp.atomic import check_writable
     from princomp.documents import document, of_model
-    from princomp.functions import load
 
     if len(models) < 2:
         raise click.UsageError("merging takes at least two models")
     if not force:
         refuse_inputs([output], models)
     check_writable([output], force=force)
-    merged = load(models[0])
+    merged = _summed(models[0])
     for path in models[1:]:
-        other = load(path)
+        other = _summed(path)
         try:
             merged.merge(other)
-        except (errors.DataError, errors.NotAvailableError) as error:
+        except (errors.DataError, errors.NotAvailableError, errors.ParameterError) as error:
             raise type(error)(
                 f"{path} does not go with {models[0]}: {error.message}",
                 place={"file": str(path), **error.place},

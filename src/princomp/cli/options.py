@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-__all__ = ["files_argument", "fit_options", "model_argument", "output_options", "shared"]
+__all__ = [
+    "choose_options",
+    "files_argument",
+    "fit_options",
+    "model_argument",
+    "names_option",
+    "output_options",
+    "robust_options",
+    "shared",
+]
 
 # planning.SOLVERS has them; loading it would cost --help half a second. A test compares.
 SOLVERS = (
@@ -23,6 +32,21 @@ SOLVERS = (
     "row_gram",
     "krylov",
     "sketch",
+)
+
+# choosing.RULES has them; the same holds.
+RULES = (
+    "kaiser",
+    "broken-stick",
+    "elbow",
+    "parallel",
+    "mle",
+    "gavish-donoho",
+    "marchenko-pastur",
+    "gcv",
+    "bi-cv",
+    "cv",
+    "permutation",
 )
 
 if TYPE_CHECKING:
@@ -43,10 +67,12 @@ class _Components(_ParamType):
         for kind in (float, int):
             with contextlib.suppress(ValueError):
                 number = kind(value)
-        if value != "mle" and not (isinstance(number, int) and number >= 0) and not 0 < number < 1:
-            rule = f"{value!r} is neither a whole number, a fraction between 0 and 1, nor 'mle'"
-            self.fail(rule, param, ctx)
-        return "mle" if value == "mle" else number
+        if value in RULES:
+            return str(value)
+        if not (isinstance(number, int) and number >= 0) and not 0 < number < 1:
+            lawful = "neither a whole number, a fraction between 0 and 1, nor a rule"
+            self.fail(f"{value!r} is {lawful} ({', '.join(RULES)})", param, ctx)
+        return number
 
 
 def _names(_: Any, __: Any, value: str | None) -> list[str] | None:
@@ -71,6 +97,8 @@ def _memory(_: Any, __: Any, value: str | None) -> str | None:
     return value
 
 
+_Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 _PATH = click.Path(path_type=Path)
 model_argument = click.argument("model", type=_PATH)
 files_argument = click.argument("files", metavar="FILE...", nargs=-1, required=True)
@@ -84,6 +112,11 @@ def shared(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--debug", is_flag=True, help="Show the traceback of an error.")(command)
 
 
+def names_option(flag: str, told: str) -> _Option:
+    """A flag that takes names of columns, as in a line of CSV."""
+    return click.option(flag, callback=_names, metavar="A,B", help=told)
+
+
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """-o and --force of a command that writes one table."""
     force = click.option("--force", is_flag=True, help="Replace an existing output.")
@@ -94,20 +127,62 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def fit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What ``fit`` and ``plan`` both take."""
-    options = (
+    return _with(command, _fit_options())
+
+
+def robust_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What ``fit`` takes: the same, and what says that it is to be robust, and how."""
+    robust = (
+        click.option(
+            "--robust",
+            is_flag=True,
+            help="Components of most rows, whatever the others do, and which those are (ROBPCA).",
+        ),
+        click.option(
+            "--support",
+            type=click.FloatRange(0.5, 1.0),
+            help="With --robust: share of the rows that are surely no outliers; 0.75.",
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            help="With --robust or --approximation: of draws; 0.",
+        ),
+    )
+    return _with(command, (*_fit_options(("none", "unit", "pareto", "range", "mad")), *robust))
+
+
+def choose_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What ``choose`` takes of them: all but -k and --solver."""
+    _, *of_table, _, memory = _fit_options()
+    return _with(command, (*of_table, memory))
+
+
+def _with(command: Callable[..., Any], options: Sequence[_Option]) -> Callable[..., Any]:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _fit_options(
+    scales: Sequence[str] = ("none", "unit", "pareto", "range"),
+) -> tuple[_Option, ...]:
+    mad = "; with --robust mad, their median absolute deviation" if "mad" in scales else ""
+    return (
         click.option(
             "-k",
             "--components",
             "k",
             type=_Components(),
-            help="How many: 3, a fraction of the variance (0.9), or mle. All by default.",
+            help="How many: 3, a fraction of the variance (0.9), or a rule such as parallel "
+            "(princomp choose shows them). All by default.",
         ),
         click.option(
             "--scale",
-            type=click.Choice(["none", "unit", "pareto", "range"]),
+            type=click.Choice(scales),
             default="none",
             show_default=True,
-            help="Divide columns by their standard deviation, its root, or their range.",
+            help=f"Divide columns by their standard deviation, its root, or their range{mad}.",
         ),
         click.option("--columns", callback=_names, metavar="A,B", help="Use only these columns."),
         click.option("--exclude", callback=_names, metavar="A,B", help="Leave these columns out."),
@@ -115,10 +190,10 @@ def fit_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--no-center", is_flag=True, help="Do not subtract the column means."),
         click.option(
             "--missing",
-            type=click.Choice(["error", "drop"]),
+            type=click.Choice(["error", "drop", "em", "nipals"]),
             default="error",
             show_default=True,
-            help="Refuse missing values, or leave such rows out of the fit.",
+            help="Refuse missing values, leave such rows out, or fill the cells by -k components.",
         ),
         click.option(
             "--solver",
@@ -134,6 +209,3 @@ def fit_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="How much memory the fit may take, such as 2GB; 60% of what is free by default.",
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command

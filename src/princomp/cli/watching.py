@@ -50,7 +50,7 @@ def bar(quiet: bool = False) -> Iterator[Callable[[Progress], object] | None]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[rows]} rows · {task.fields[rate]:.0f} MB/s"),
+        TextColumn("{task.fields[told]}"),
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
@@ -58,14 +58,16 @@ def bar(quiet: bool = False) -> Iterator[Callable[[Progress], object] | None]:
 
         def tell(word: Progress) -> None:
             if word.number not in tasks:
-                tasks[word.number] = bars.add_task("", total=None, rows="", rate=0.0)
+                tasks[word.number] = bars.add_task("", total=None, told="")
+            told = f"{word.rows:,} {word.unit}"
+            if word.unit == "rows":
+                told += f" · {word.bytes_per_second / 1e6:.0f} MB/s"
             bars.update(
                 tasks[word.number],
                 description=f"pass {word.number} {word.step}",
                 total=word.total_rows,
                 completed=word.rows,
-                rows=f"{word.rows:,}",
-                rate=word.bytes_per_second / 1e6,
+                told=told,
                 visible=not word.done,
             )
 

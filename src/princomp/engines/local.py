@@ -13,16 +13,18 @@ import numpy as np
 
 from princomp.arrays import one_blas_thread
 from princomp.checkpoint import State
+from princomp.engines.distributed import Distributed
 from princomp.engines.pieces import Piece, pieces
-from princomp.errors import NotFiniteError
+from princomp.engines.shares import Folded, Share
+from princomp.errors import NotFiniteError, PrincompError
 from princomp.kernels.native import tell_once
 from princomp.passes import Passes
 from princomp.sources.source import Source
 from princomp.summaries import Moments
 from princomp.summaries.blocks import Weights, handful, is_sparse, part_of, stored_bytes
-from princomp.threads import default_threads, in_order, uninterrupted
+from princomp.threads import at_most, default_threads, in_order, uninterrupted
 
-__all__ = ["Folded", "complete", "fold"]
+__all__ = ["Folded", "complete", "fold", "share_of"]
 
 T = TypeVar("T")
 
@@ -32,14 +34,6 @@ _THREADS_PAY = 2**19
 _WORTH_A_WORD = 2**22
 # Below this OpenBLAS and MKL stay on one thread by themselves.
 _BLAS_THREADS_PAY = 2**12
-
-
-class Folded(NamedTuple):
-    """The summary of all rows, how many were left out, and how many there were."""
-
-    summary: Any
-    dropped: int
-    seen: int
 
 
 class _Part(NamedTuple):
@@ -92,6 +86,8 @@ def fold(
     NotFiniteError
         With the row counted over the whole table.
     """
+    if isinstance(data, Distributed):
+        return data.fold(kind, drop=drop, precise=precise, passes=passes, step_name=step_name)
     n, p = data.shape
     is_source = isinstance(data, Source)
     sparse = data.stored is not None if is_source else is_sparse(data)
@@ -145,6 +141,35 @@ def fold(
         with closing(loaded):
             state = _run(state, loaded, added, passes, in_place=True)
     return Folded(state.summary, state.dropped, state.row)
+
+
+def share_of(
+    kind: Any,
+    data: Any,
+    weights: Weights = None,
+    *,
+    drop: bool = False,
+    precise: bool = False,
+    threads: int = 1,
+) -> Share:
+    """What the rows of one partition came to; a fault in them is part of it.
+
+    Parameters
+    ----------
+    kind, data, weights, drop, precise
+        As for :func:`fold`; there may be no rows.
+    threads : int
+        One by default: an engine has its own for its partitions.
+    """
+    n, p = data.shape
+    if n == 0:
+        return Share(kind.empty(p), 0, 0)
+    try:
+        with at_most(threads):
+            folded = fold(kind, data, weights, drop=drop, precise=precise, threads=threads)
+    except PrincompError as error:
+        return Share(None, 0, n or 0, error)
+    return Share(folded.summary, folded.dropped, folded.seen)
 
 
 def _batched(pieces: Iterator[Piece], size: int) -> Iterator[list[Piece]]:

@@ -3,8 +3,10 @@
 fit      the way of a fit from its rows, or from a summary of them
 job      what a fit works on, and what a route answers
 scatter  routes through a kept scatter: Moments and Triangle
+components   how many are kept, once the variances are known
 rows     routes that multiply rows in memory
 blocks   routes that read rows block by block: Krylov and sketch
+tiles    the route through a scatter in tiles that an engine holds
 """
 
 from princomp.fitting.fit import fit_rows, fit_summary, truncated_to

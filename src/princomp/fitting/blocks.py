@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from princomp.arrays import FloatArray, one_blas_thread
-from princomp.choosing import check_wanted, most_components, resolve
+from princomp.choosing import check_wanted, name_of
 from princomp.errors import MemoryLimitError, NotAvailableError, ParameterError
 from princomp.fitted import prepared
+from princomp.fitting.components import Count
 from princomp.fitting.job import Job, Solved, safe_divisor
 from princomp.fitting.rows import FIRST_GUESS
 from princomp.memory import in_words
@@ -44,6 +45,7 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
     columns = sketch.columns
     scale = divisors(request.scale, columns, job.extremes, job.names)
     ready = prepared(sketch, scale, request.center)
+    count = Count(job, columns, ready, scale)
     facts = request.facts(job.data)
     # Sparse rows, whatever their precision, are multiplied in float64.
     single = facts.dtype == "float32" and facts.stored is None
@@ -55,8 +57,7 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
     if exponent:
         ready = ready.scaled(np.full(p, 2.0**exponent))
     about = columns if request.center else columns.about_origin()
-    wanted = check_wanted(request.n_components, columns, request.solver)
-    most, limit = most_components(columns), krylov_room(facts)
+    limit = krylov_room(facts)
     unit = float(np.finfo(np.float32 if single else np.float64).eps)
 
     def apply(vectors: FloatArray) -> FloatArray:
@@ -65,7 +66,9 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
         image: FloatArray = job.fold(ImagesOf(vectors, about, divisor), "krylov").summary.image
         return image
 
-    size, start = _first_size(wanted, p), _start(sketch, ready.product, single)
+    most, wanted = count.most, count.wanted
+    size = most if count.needs_all else _first_size(wanted, p)
+    start = _start(sketch, ready.product, single)
     while True:
         with one_blas_thread():
             spectrum = solve_blocks(
@@ -77,10 +80,10 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
                 unit=unit,
                 room=room_for(size, p, limit),
             )
-        k = resolve(wanted, spectrum, columns.rows, most, complete=size >= most)
+        k = count(spectrum.times_power(2 * exponent), complete=size >= most)
         if k is not None:
             spectrum = completed(spectrum, k).times_power(2 * exponent)
-            return Solved(spectrum, k, columns, scale, choice, passes)
+            return Solved(spectrum, k, columns, scale, choice, passes, (), count.decision)
         # The fraction was not reached: go on with what was found and as many new directions.
         size = min(most, 2 * size)
         _check_room(facts, choice, spectrum.k, size)
@@ -135,8 +138,9 @@ def solve_nystrom(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solv
 
 def whole_number_needed(wanted: Any) -> ParameterError:
     """A sketch has a width, so the number of components must be known before."""
+    told = name_of(wanted)
     return ParameterError(
-        f"n_components={wanted!r} with rows that are seen once and are too wide for a scatter",
+        f"n_components={told!r} with rows that are seen once and are too wide for a scatter",
         place={"parameter": "n_components"},
         hint="ask for a whole number of components, such as 20",
     )

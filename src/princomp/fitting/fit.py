@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from princomp.arrays import one_blas_thread
+from princomp.engines.distributed import Distributed
 from princomp.engines.local import complete
 from princomp.errors import NotAvailableError
 from princomp.fitted import Fitted
 from princomp.fitting.blocks import first_width, solve_krylov, solve_nystrom, whole_number_needed
-from princomp.fitting.job import Job, Solved, check_rows
+from princomp.fitting.components import check_rows_for_rule, draws_rows
+from princomp.fitting.job import GivenUp, Job, Solved, check_rows
 from princomp.fitting.rows import solve_rows
 from princomp.fitting.scatter import refined, solve_summary
+from princomp.fitting.tiles import solve_tiles
+from princomp.missing import Filled, completed
 from princomp.parameters import Request
 from princomp.passes import Passes
 from princomp.planning import Choice, Facts, choose
@@ -23,7 +27,7 @@ from princomp.solvers.nystrom import width_for
 from princomp.sources.holding import gathered, whole
 from princomp.sources.source import Held, Source
 from princomp.summaries import Columns, Extremes, Moments, PairOf, Sketch, SketchOf
-from princomp.summaries.blocks import Weights, check_weights, stored_bytes
+from princomp.summaries.blocks import Weights, check_weights, lawful_block, stored_bytes
 from princomp.summaries.stored import KINDS
 
 __all__ = ["fit_rows", "fit_summary", "truncated_to"]
@@ -58,6 +62,7 @@ def fit_rows(
     """
     if passes is not None and passes.checkpoint is not None:
         request = request._replace(memory=passes.checkpoint.limit)
+    data, filled = _filled(data, weights, request, columns)
     data, facts, choice = _planned(data, request)
     job = Job(data, weights, request, columns, None, passes)
     n, dropped = data.shape[0], 0
@@ -65,13 +70,14 @@ def fit_rows(
         check_weights(weights, n)
     if not facts.held:
         job = job._replace(identities=data.identities())
-    elif request.drop and choice.summary == "columns":
-        # The rows are multiplied directly, so the incomplete ones must go first.
-        data, weights, dropped = complete(data, weights)
-        job = job._replace(data=data, weights=weights)
+    elif choice.summary == "columns":
+        job, dropped = _that_count(job, choice)
+        data, weights = job.data, job.weights
     kind, name = _kind(choice, facts)
     # Rows that cannot be read again are multiplied in float64 at once.
     precise = not facts.repeatable
+    if not isinstance(request.n_components, int | float | None):
+        check_rows_for_rule(request, job)
     folded = job.fold(PairOf(kind, Extremes) if request.by_range else kind, name, precise=precise)
     summary = folded.summary
     if request.by_range:
@@ -94,12 +100,46 @@ def fit_rows(
         n_samples=n - dropped,
         facts=facts,
         choice=solved.choice,
-        fallbacks=solved.fallbacks,
+        fallbacks=solved.fallbacks if filled is None else (str(filled), *solved.fallbacks),
         passes=solved.passes,
         bytes_read=solved.passes * _bytes(data, n),
         dropped=dropped,
         extremes=job.extremes,
+        filled=filled,
+        decision=solved.decision,
     )
+
+
+def _filled(
+    data: Any, weights: Weights, request: Request, columns: Names
+) -> tuple[Any, Filled | None]:
+    """The rows, their missing cells filled where that was asked for, and what was."""
+    if request.fill is None:
+        return data, None
+    assert isinstance(request.n_components, int)  # the request was checked
+    return completed(
+        data,
+        weights,
+        request.fill,
+        request.n_components,
+        scale=request.scale,
+        centred=request.center,
+        names=columns,
+        memory=request.memory,
+    )
+
+
+def _that_count(job: Job, choice: Choice) -> tuple[Job, int]:
+    """Rows in memory that are multiplied directly, without those that are not to count.
+
+    Also how many were left out for missing values.
+    """
+    data, weights, dropped = job.data, job.weights, 0
+    if job.request.drop:
+        data, weights, dropped = complete(data, weights)
+    if choice.solver != "krylov":  # which reads blocks, and does that in each
+        data, weights = lawful_block(data, weights)
+    return job._replace(data=data, weights=weights), dropped
 
 
 def _planned(data: Any, request: Request) -> tuple[Any, Facts, Choice]:
@@ -128,9 +168,14 @@ def _kind(choice: Choice, facts: Facts) -> tuple[Any, str]:
 
 def _held_if_small(source: Source, request: Request) -> Any:
     """The rows themselves where they are in memory, or so few that they may as well be."""
-    if not isinstance(source, Held) and source.rows is None:
+    if isinstance(source, Distributed):
+        return source
+    draws = draws_rows(request.n_components)
+    if not isinstance(source, Held) and (source.rows is None or draws):
         limit = request.facts(source).limit
-        source = gathered(source, min(_HEAD, (limit or _HEAD) // 8))
+        most = min(_HEAD, (limit or _HEAD) // 8)
+        if source.rows is None or source.rows * source.p * source.dtype.itemsize <= most:
+            source = gathered(source, most)
     return source.table.data if isinstance(source, Held) else source
 
 
@@ -138,13 +183,26 @@ def _solved(job: Job, summary: Any, choice: Choice) -> Solved:
     passes = 1
     if choice.solver == "krylov":
         return solve_krylov(job, summary, choice, passes)
+    if choice.solver == "tiles":
+        return solve_tiles(job, summary, choice, passes)
     if choice.summary == "sketch":
         return solve_nystrom(job, summary, choice, passes)
     if choice.summary == "columns":
         with one_blas_thread():
-            return solve_rows(job, summary, choice, passes)
+            found = solve_rows(job, summary, choice, passes)
+        if isinstance(found, Solved):
+            return found
+        return _with_scatter(job, choice, found)
     solved = solve_summary(job, summary, choice, passes)
     return refined(job, solved) if job.request.solver == "auto" else solved
+
+
+def _with_scatter(job: Job, first: Choice, left: GivenUp) -> Solved:
+    """After a search that was given up: sum the scatter and solve that."""
+    summary = job.fold(Moments, "moments").summary
+    choice = first._replace(summary="moments", solver="eigh")
+    solved = solve_summary(job, summary, choice, left.passes + 1)
+    return refined(job, solved._replace(fallbacks=(left.why, *solved.fallbacks)))
 
 
 def _bytes(data: Any, n: int) -> int:
@@ -183,8 +241,8 @@ def fit_summary(
         )
     check_rows(summary, summary.count, 0)
     if facts is None:
-        facts = Facts(n_samples or 0, summary.p, request.n_components)
-    job = Job(None, None, request, columns, extremes)
+        facts = Facts(n_samples or 0, summary.p, request.wanted)
+    job = Job(None, None, request, columns, extremes, count_known=n_samples is not None)
     if isinstance(summary, Sketch):
         solved = solve_nystrom(job, summary, Choice("sketch", "nystrom", reason), passes)
     else:
@@ -199,7 +257,7 @@ def fit_summary(
         centred=request.center,
         dtype=np.dtype(dtype),
         n_samples=n_samples,
-        facts=facts._replace(wanted=request.n_components),
+        facts=facts._replace(wanted=request.wanted),
         choice=solved.choice,
         fallbacks=solved.fallbacks,
         passes=passes,
@@ -207,9 +265,10 @@ def fit_summary(
         dropped=dropped,
         extremes=extremes,
         mean_known=mean_known,
+        decision=solved.decision,
     )
 
 
 def truncated_to(fitted: Fitted, k: int) -> Fitted:
     """The same fit with fewer components."""
-    return replace(fitted, k=k, spectrum=fitted.spectrum.first(k))
+    return replace(fitted, k=k, spectrum=fitted.spectrum.first(k), decision=None)

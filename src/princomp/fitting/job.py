@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from princomp.arrays import FloatArray
-from princomp.choosing import check_wanted
+from princomp.choosing import Decision, check_wanted
 from princomp.engines.local import Folded, fold
 from princomp.errors import ShapeError
 from princomp.parameters import Request
@@ -20,7 +20,7 @@ from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Extremes
 from princomp.summaries.blocks import Weights
 
-__all__ = ["Job", "Solved", "check_rows", "check_shape", "safe_divisor"]
+__all__ = ["GivenUp", "Job", "Solved", "check_rows", "check_shape", "safe_divisor"]
 
 # Below so many numbers BLAS stays on one thread by itself, as the engine knows.
 _ONE_THREAD = 2**12
@@ -36,6 +36,7 @@ class Job(NamedTuple):
     extremes: Extremes | None
     passes: Passes | None = None
     identities: tuple[Identity, ...] = ()
+    count_known: bool = True  # whether the number of rows behind a summary is
 
     def fold(self, kind: Any, name: str, *, precise: bool = False) -> Folded:
         """One pass over the rows.
@@ -79,6 +80,14 @@ class Solved(NamedTuple):
     choice: Choice
     passes: int
     fallbacks: tuple[str, ...] = ()
+    decision: Decision | None = None  # of the rule that counted the components
+
+
+class GivenUp(NamedTuple):
+    """A search that was ended: how often it read the rows, and why another route is better."""
+
+    passes: int
+    why: str
 
 
 def safe_divisor(scale: FloatArray | None, exponent: int, p: int) -> FloatArray | None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.choosing import check_wanted, most_components, resolve
 from princomp.fitted import prepared
-from princomp.fitting.job import Job, Solved, safe_divisor
+from princomp.fitting.components import Count
+from princomp.fitting.job import GivenUp, Job, Solved, safe_divisor
 from princomp.parameters import Request
 from princomp.planning import Choice, Facts, memory_of
-from princomp.planning.facts import GRAM_ROWS, ROW_PRODUCTS_SHARE
+from princomp.planning.facts import (
+    GRAM_ROWS,
+    ROW_PRODUCTS_SHARE,
+    SCATTER_COLUMNS,
+    SCATTER_SHARE,
+)
 from princomp.scaling import divisors
 from princomp.solvers import lanczos, randomized, row_gram
+from princomp.solvers.lanczos import wide_block
 from princomp.solvers.null_space import completed
+from princomp.solvers.ritz import FEWEST_UNITS
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import CentredRows, safe_exponent
@@ -27,11 +33,12 @@ __all__ = ["FIRST_GUESS", "solve_rows"]
 FIRST_GUESS = 16
 
 
-def solve_rows(job: Job, columns: Columns, choice: Choice, passes: int) -> Solved:
-    """Solve from products with the rows."""
+def solve_rows(job: Job, columns: Columns, choice: Choice, passes: int) -> Solved | GivenUp:
+    """Solve from products with the rows, unless a search shows that a scatter is quicker."""
     request = job.request
     scale = divisors(request.scale, columns, job.extremes, job.names)
     ready = prepared(columns, scale, request.center)
+    count = Count(job, columns, ready, scale)
     exponent = safe_exponent(ready.column_scatter, job.data.dtype)
     divisor = safe_divisor(scale, exponent, columns.p)
     if exponent:
@@ -40,17 +47,37 @@ def solve_rows(job: Job, columns: Columns, choice: Choice, passes: int) -> Solve
     low = columns.mean_low if request.center else mean
     variances = columns.column_scatter / (columns.rows - 1.0)
     rows = CentredRows.of(job.data, mean, low, variances, divisor, job.weights)
-    wanted = check_wanted(request.n_components, columns, request.solver)
     if choice.solver == "row_gram":
-        found = _by_row_gram(rows, ready, wanted)
+        found: _Found | GivenUp = _by_row_gram(rows, ready, count, exponent)
     else:
         facts = request.facts(job.data)
-        enough = partial(_row_products_pay, columns.count) if _may_change(facts, choice) else None
-        found = _growing(rows, ready, wanted, request, choice, enough)
+        search = _Search.of(request, job.data.dtype, _enough(facts, choice, count.wanted))
+        found = _growing(rows, ready, count, exponent, request, choice, search)
+    if isinstance(found, GivenUp):
+        return found._replace(passes=passes + found.passes)
     spectrum, k = found.spectrum, found.k
     spectrum = completed(spectrum, k).times_power(2 * exponent)
     passes += found.passes
-    return Solved(spectrum, k, columns, scale, found.choice or choice, passes, found.fallbacks)
+    way = found.choice or choice
+    return Solved(spectrum, k, columns, scale, way, passes, found.fallbacks, count.decision)
+
+
+class _Search(NamedTuple):
+    """When a search may end: at a residual or an angle (see ``lanczos``), or given up."""
+
+    tol: float
+    angle: float
+    enough: Callable[[float], bool] | None
+
+    @classmethod
+    def of(
+        cls, request: Request, precision: np.dtype[Any], enough: Callable[[float], bool] | None
+    ) -> _Search:
+        """What the precision of the rows as they were given allows, unless more was asked for."""
+        if request.solver != "auto" or request.tol:
+            return cls(request.tol, 0.0, enough)
+        unit = float(np.finfo(precision).eps)
+        return cls(FEWEST_UNITS * unit, float(np.sqrt(unit)), enough)
 
 
 class _Found(NamedTuple):
@@ -61,11 +88,9 @@ class _Found(NamedTuple):
     fallbacks: tuple[str, ...] = ()
 
 
-def _by_row_gram(rows: CentredRows, columns: Columns, wanted: Any) -> _Found:
-    spectrum, passes = row_gram.solve_rows(
-        rows, columns, wanted if isinstance(wanted, int) else None
-    )
-    k = resolve(wanted, spectrum, columns.rows, most_components(columns))
+def _by_row_gram(rows: CentredRows, columns: Columns, count: Count, exponent: int) -> _Found:
+    spectrum, passes = row_gram.solve_rows(rows, columns, count.whole)
+    k = count(spectrum.times_power(2 * exponent))
     assert k is not None  # all variances that it asks for are known
     return _Found(spectrum, k, passes)
 
@@ -73,27 +98,34 @@ def _by_row_gram(rows: CentredRows, columns: Columns, wanted: Any) -> _Found:
 def _growing(
     rows: CentredRows,
     columns: Columns,
-    wanted: Any,
+    count: Count,
+    exponent: int,
     request: Request,
     choice: Choice,
-    enough: Callable[[float], bool] | None,
-) -> _Found:
+    search: _Search,
+) -> _Found | GivenUp:
     """A truncated solver knows the total but not the rest: it grows until the rule is met."""
-    most, passes = most_components(columns), 0
-    size = max(wanted, 1) if isinstance(wanted, int) else min(most, FIRST_GUESS)
+    most, passes = count.most, 0
+    size = min(most, FIRST_GUESS) if count.whole is None else max(count.whole, 1)
+    if count.needs_all:
+        size = most
     while True:
-        spectrum, used = _truncated(rows, columns, size, request, choice, enough)
+        spectrum, used = _truncated(rows, columns, size, request, choice, search)
         passes += used
         if spectrum is None:
-            found = _by_row_gram(rows, columns, wanted)
-            n = rows.shape[0]
+            n, p = rows.shape
+            if n >= p:
+                return GivenUp(
+                    passes, f"no few directions stand out: {p:,}² of columns are quicker"
+                )
+            found = _by_row_gram(rows, columns, count, exponent)
             why = f"no few directions stand out: {n:,}² products of rows are quicker"
             return found._replace(
                 passes=passes + found.passes,
                 choice=choice._replace(solver="row_gram"),
                 fallbacks=(why,),
             )
-        k = resolve(wanted, spectrum, columns.rows, most, complete=size >= most)
+        k = count(spectrum.times_power(2 * exponent), complete=size >= most)
         if k is not None:
             return _Found(spectrum, k, passes)
         size = min(most, 2 * size)
@@ -105,17 +137,20 @@ def _truncated(
     size: int,
     request: Request,
     choice: Choice,
-    enough: Callable[[float], bool] | None,
+    search: _Search,
 ) -> tuple[Spectrum | None, int]:
-    """A spectrum of ``size`` components, or none where ``enough`` ended the search."""
+    """A spectrum of ``size`` components, or none where the search was given up."""
     size = min(size, *rows.shape)  # with weights, more may be wanted than there are rows
     if choice.solver == "lanczos":
         rng = np.random.default_rng(0)
-        if request.solver != "auto" or request.tol:
-            return lanczos.solve_rows(rows, columns, size, tol=request.tol, rng=rng)
-        angle = float(np.sqrt(np.finfo(rows.dtype).eps))
         return lanczos.search_rows(
-            rows, columns, size, tol=0.0, rng=rng, angle=angle, enough=enough
+            rows,
+            columns,
+            size,
+            tol=search.tol,
+            rng=rng,
+            angle=search.angle,
+            enough=search.enough,
         )
     return randomized.solve_rows(
         rows,
@@ -128,15 +163,18 @@ def _truncated(
     )
 
 
-def _may_change(facts: Facts, choice: Choice) -> bool:
-    """Whether a search may be given up for the products of rows."""
+def _enough(facts: Facts, choice: Choice, wanted: Any) -> Callable[[float], bool] | None:
+    """Tells when a search had better be given up; None where it may not be."""
     if choice.solver != "lanczos" or facts.solver != "auto" or facts.stored is not None:
-        return False
-    needed = memory_of(facts, choice._replace(solver="row_gram"))
-    fits = facts.limit is None or needed <= facts.limit
-    return facts.rows < facts.columns and facts.rows <= GRAM_ROWS and fits
-
-
-def _row_products_pay(n: int, left: float) -> bool:
-    """Whether n × n products of rows take less than so many more products with vectors."""
-    return bool(np.isfinite(left)) and left > ROW_PRODUCTS_SHARE * n
+        return None
+    n, p = facts.rows, facts.columns
+    if n < p:
+        other, most = choice._replace(solver="row_gram"), ROW_PRODUCTS_SHARE * n
+        lawful = n <= GRAM_ROWS
+    else:
+        blocks = wide_block(wanted if isinstance(wanted, int) else FIRST_GUESS) / wide_block(1)
+        other, most = Choice("moments", "eigh", ""), SCATTER_SHARE * p / blocks
+        lawful = p <= SCATTER_COLUMNS
+    if not lawful or (facts.limit is not None and memory_of(facts, other) > facts.limit):
+        return None
+    return lambda left: bool(np.isfinite(left)) and left > most

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from princomp.arrays import EPS, one_blas_thread
-from princomp.choosing import check_wanted, most_components, resolve
 from princomp.fitted import prepared
+from princomp.fitting.components import Count
 from princomp.fitting.job import Job, Solved
 from princomp.planning import Choice
 from princomp.scaling import divisors
 from princomp.solvers import dense, lanczos
+from princomp.solvers.device import solve_on_device
+from princomp.solvers.growing import FEWEST_COLUMNS, solve_share
 from princomp.solvers.null_space import completed
 from princomp.spectrum import Spectrum
 from princomp.summaries import Moments, Triangle
@@ -29,25 +31,49 @@ def solve_summary(job: Job, summary: Any, choice: Choice, passes: int) -> Solved
     request = job.request
     scale = divisors(request.scale, summary, job.extremes, job.names)
     ready = prepared(summary, scale, request.center)
-    wanted = check_wanted(request.n_components, summary, request.solver)
-    most = most_components(summary)
+    count = Count(job, summary, ready, scale)
 
     def rule(known: Spectrum) -> int:
-        k = resolve(wanted, known, summary.rows, most)
+        k = count(known)
         assert k is not None  # all variances are known
         return k
 
-    whole = wanted if isinstance(wanted, int) else None
-    if isinstance(summary, Triangle):
+    whole = count.whole
+    told: tuple[str, ...] = ()
+    few = choice.solver == "lanczos"
+    there = solve_on_device(ready, rule if whole is None else whole, few=few, tol=request.tol)
+    if there is not None:
+        spectrum = there
+    elif isinstance(summary, Triangle):
         spectrum = dense.solve_triangle(ready, rule if whole is None else whole)
     elif choice.solver == "lanczos" and whole is not None:
         rng = np.random.default_rng(0)
         with one_blas_thread():
             spectrum = lanczos.solve_moments(ready, whole, tol=request.tol, rng=rng)
+    elif (searched := _searched(ready, count.wanted, request.solver)) is not None:
+        spectrum, choice = searched, choice._replace(solver="lanczos")
+        told = (f"the search for the share ended after {spectrum.k} of {ready.p:,} components",)
     else:
         spectrum = dense.solve_moments(ready, rule if whole is None else whole)
     k = rule(spectrum)
-    return Solved(completed(spectrum, k), k, summary, scale, choice, passes)
+    return Solved(
+        completed(spectrum, k),
+        k,
+        summary,
+        scale,
+        choice,
+        passes,
+        fallbacks=told,
+        decision=count.decision,
+    )
+
+
+def _searched(moments: Moments, wanted: Any, solver: str) -> Spectrum | None:
+    """The components of a fraction where few of many make it up, and nobody asked for all."""
+    if solver != "auto" or not isinstance(wanted, float) or moments.p < FEWEST_COLUMNS:
+        return None
+    with one_blas_thread():
+        return solve_share(moments, wanted)
 
 
 def refined(job: Job, solved: Solved) -> Solved:

@@ -7,14 +7,11 @@
 // work goes along that row, in whole cache lines. Which lines a thread takes changes no bit:
 // every column of the answer is summed by itself, in the order of the entries.
 
-#include "kernels.hpp"
+#include "vectors.hpp"
 
 namespace PRINCOMP_ISA {
 namespace {
 
-using index = std::ptrdiff_t;
-
-constexpr index LINE = 64;
 // Vectors of a cache line, and the lines of a row that are summed in registers, in two sums each.
 constexpr int VECTORS = LINE / PRINCOMP_LANES;
 constexpr int MOST_LINES = PRINCOMP_LANES == 64 ? 4 : PRINCOMP_REGISTERS / VECTORS >= 8 ? 2 : 1;
@@ -25,11 +22,6 @@ constexpr index FEW_ROWS = 128;
 // Bytes of the scatter that are filled at a time, half of a core's second cache, and the rows
 // that fill them.
 constexpr index TILE = 512 * 1024, TILE_ROWS = 512;
-
-// A vector at any address that its numbers may have, and may be looked at as these.
-template <class T> struct Vector {
-    typedef T type __attribute__((vector_size(PRINCOMP_LANES), aligned(sizeof(T)), may_alias));
-};
 
 template <class V> inline V &at(const void *from, index number) {
     return static_cast<V *>(const_cast<void *>(from))[number];
@@ -56,7 +48,7 @@ template <class In, class T, class I> struct Pass {
 
 // For each row x with its c and f:  y = f (Σ x_j Q_j − c t),  Z_j += x_j y,  s += c y.
 template <int LINES, class In, class T, class I> void pass(const Pass<In, T, I> &w) {
-    typedef typename Vector<T>::type V;
+    typedef typename Vector<T, PRINCOMP_LANES>::type V;
     constexpr int N = LINES * VECTORS;
     constexpr index NUMBERS = N * (PRINCOMP_LANES / index(sizeof(T)));
     const index last = index(w.ends[w.rows]);

@@ -132,10 +132,23 @@ def forward(
     offset = None if shift is None else _packed("shift", shift[None], dtype)
 
     def work(start: int) -> None:
-        pointers = [_at(part, start) for part in (rows.ends, share, factor)]
+        pointers = [native.address(part, start) for part in (rows.ends, share, factor)]
         kernel(
-            *(_at(rows.values), _at(rows.columns), pointers[0], min(step, n - start)),
-            *(pointers[1], pointers[2], _at(packed), _at(offset), _at(product, start), None, None),
+            *(
+                native.address(rows.values),
+                native.address(rows.columns),
+                pointers[0],
+                min(step, n - start),
+            ),
+            *(
+                pointers[1],
+                pointers[2],
+                native.address(packed),
+                native.address(offset),
+                native.address(product, start),
+                None,
+                None,
+            ),
             *(width, width * dtype.itemsize // _LINE),
         )
 
@@ -171,8 +184,14 @@ def scatter(
         return np.asarray((rooted.T @ rooted).toarray()), sums
     products, sums = np.zeros((p, p)), np.zeros(p)
     kernel(
-        *(_at(rows.values), _at(rows.columns), _at(rows.ends), n, p),
-        *(_at(weights), _at(products), _at(sums)),
+        *(
+            native.address(rows.values),
+            native.address(rows.columns),
+            native.address(rows.ends),
+            n,
+            p,
+        ),
+        *(native.address(weights), native.address(products), native.address(sums)),
     )
     _mirror(products)
     return products, sums
@@ -232,10 +251,19 @@ def _gathered(
         into = whole_out[half, p * first : p * last].reshape(p, last - first)
         into.fill(0.0)
         kernel(
-            *(_at(rows.values), _at(rows.columns), _at(rows.ends, start), ends[half + 1] - start),
-            *(_at(share, start), _at(factor, start)),
-            *(_at(block) if left is None else None, _at(offset[first:])),
-            *(None if left is None else _at(block, start), _at(into), _at(totals[half, first:])),
+            *(
+                native.address(rows.values),
+                native.address(rows.columns),
+                native.address(rows.ends, start),
+                ends[half + 1] - start,
+            ),
+            *(native.address(share, start), native.address(factor, start)),
+            *(native.address(block) if left is None else None, native.address(offset[first:])),
+            *(
+                None if left is None else native.address(block, start),
+                native.address(into),
+                native.address(totals[half, first:]),
+            ),
             *(last - first, (last - first) // numbers),
         )
         if halves == 1:
@@ -262,11 +290,6 @@ def _filled(whole: FloatArray, given: FloatArray, first: int, last: int) -> Floa
 
 def _threads(threads: int | None, products: int) -> int:
     return (threads or default_threads()) if products >= _THREADS_PAY else 1
-
-
-def _at(array: FloatArray | None, first: int = 0) -> int | None:
-    """Address of an array from this row on."""
-    return None if array is None else int(array.ctypes.data) + first * array.strides[0]
 
 
 def _lines(name: str, height: int, width: int, dtype: np.dtype[Any]) -> FloatArray:

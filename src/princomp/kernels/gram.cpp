@@ -1,23 +1,17 @@
 // Moments of a dense block: mean and scatter, in one read of the rows.
 //
-// Compiled once for each instruction set (see CMakeLists.txt): PRINCOMP_ISA names the one at
-// hand, PRINCOMP_LANES its bytes a vector, PRINCOMP_REGISTERS how many vectors it holds.
+// Compiled once for each instruction set (see CMakeLists.txt).
 //
 // Two levels of blocking. A chunk of rows is shifted, widened where asked, and packed into
-// panels of columns that stay in the core's cache. Tiles of the upper triangle are then summed
-// in registers, in the precision of the products, and each chunk is added to the scatter in
-// doubles: products of a few hundred rows never meet a large sum in low precision.
+// panels of columns that stay in the core's cache; tiles.hpp makes their products of it.
 
-#include "kernels.hpp"
+#include "tiles.hpp"
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 
 namespace PRINCOMP_ISA {
 namespace {
-
-using index = std::ptrdiff_t;
 
 // Rows of a chunk: enough to make adding a tile to the scatter cheap, few enough to stay exact
 // in float32; and bytes of a packed chunk, about half of a core's second cache. A wide scatter
@@ -27,36 +21,10 @@ constexpr index CHUNK_ROWS = 256, CHUNK_BYTES = 512 * 1024, WIDE = 768, WIDE_CHU
 constexpr index STRIP_ROWS = 32;
 // Rows that say where the mean is, roughly.
 constexpr index SAMPLE = 256;
-// Columns of a tile are broadcast one by one: four, or eight where few vectors stand beside them.
-constexpr int FEW = 4, MANY = 8;
-// Sums that keep the processor's multipliers busy.
-constexpr int ENOUGH_SUMS = 8;
 
-template <class T, int bytes> struct Vector {
-    typedef T type __attribute__((vector_size(bytes)));
-};
 template <class T> struct Bits;
 template <> struct Bits<float> { typedef std::int32_t type; };
 template <> struct Bits<double> { typedef std::int64_t type; };
-
-template <class V> inline V load(const void *from) {
-    V v;
-    std::memcpy(&v, from, sizeof(V));
-    return v;
-}
-template <class V> inline void store(void *to, V v) { std::memcpy(to, &v, sizeof(V)); }
-
-// Vectors of a tile: FEW times as many sums, and the vectors themselves, fill the registers.
-template <class T, int bytes> constexpr int widest() {
-    return PRINCOMP_REGISTERS >= 32 ? 6 : bytes / sizeof(T) >= FEW ? 3 : 2;
-}
-
-// Columns of a panel; the last panel may have fewer vectors.
-template <class T, int bytes> constexpr index panel_width() {
-    constexpr index width = widest<T, bytes>() * (bytes / index(sizeof(T)));
-    static_assert(width % FEW == 0, "a tile reaches over one panel only");
-    return width;
-}
 
 // ---- a chunk on its way into the cache -----------------------------------------------------
 
@@ -153,150 +121,7 @@ template <class In, class T, int bytes, bool weighted> struct Packed {
     }
 };
 
-// ---- tiles ---------------------------------------------------------------------------------
-
-// A vector's numbers added to as many doubles.
-template <class T, int bytes>
-inline void add_doubles(typename Vector<T, bytes>::type sums, double *to) {
-    if constexpr (sizeof(T) == sizeof(double)) {
-        store(to, load<typename Vector<double, bytes>::type>(to) + sums);
-    } else {
-        typedef typename Vector<double, bytes>::type Wide;
-        typedef typename Vector<T, bytes / 2>::type Half;
-        constexpr index half = bytes / 2 / index(sizeof(T));
-        Half parts[2];
-        std::memcpy(parts, &sums, sizeof(sums));
-        for (int i = 0; i < 2; ++i)
-            store(to + i * half,
-                  load<Wide>(to + i * half) + __builtin_convertvector(parts[i], Wide));
-    }
-}
-
-// Cache lines of the next chunk, called for while this one is multiplied: packing would wait for
-// memory, and multiplying leaves it idle.
-struct Ahead {
-    const char *at, *end;
-    index line() const { return at < end ? 64 : 0; }
-    void advance(index lines) { at = end - at > lines * 64 ? at + lines * 64 : end; }
-};
-
-// Products of `tall` columns with `wide` vectors over all rows of a chunk, added to the scatter.
-template <class T, int bytes, int tall, int wide>
-void tile(const T *left, index left_step, const T *right, index right_step, index rows,
-          const Ahead &ahead, double *out, index p, index height, index columns) {
-    typedef typename Vector<T, bytes>::type V;
-    constexpr index lanes = bytes / index(sizeof(T));
-    // Few sums would wait for one another, so they are taken twice, over every other row.
-    constexpr int turns = tall * wide < ENOUGH_SUMS ? 2 : 1;
-    V sums[turns][tall][wide] = {};
-    const char *next = ahead.at;
-    const index line = ahead.line();
-    for (index r = 0; r < rows; r += turns, next += line) {
-        __builtin_prefetch(next, 0, 2);
-#pragma GCC unroll 2
-        for (int turn = 0; turn < turns; ++turn) {
-            V values[wide];
-#pragma GCC unroll 8
-            for (int v = 0; v < wide; ++v)
-                values[v] = load<V>(right + (r + turn) * right_step + v * lanes);
-#pragma GCC unroll 8
-            for (int i = 0; i < tall; ++i) {
-                const T one = left[(r + turn) * left_step + i];
-#pragma GCC unroll 8
-                for (int v = 0; v < wide; ++v)
-                    sums[turn][i][v] += one * values[v];
-            }
-        }
-    }
-    if constexpr (turns == 2)
-        for (int i = 0; i < tall; ++i)
-            for (int v = 0; v < wide; ++v)
-                sums[0][i][v] += sums[1][i][v];
-    for (int i = 0; i < tall && i < height; ++i)
-        for (int v = 0; v < wide; ++v) {
-            double *to = out + i * p + v * lanes;
-            const index count = columns - v * lanes;
-            if (count >= lanes)
-                add_doubles<T, bytes>(sums[0][i][v], to);
-            else
-                for (index j = 0; j < count; ++j)
-                    to[j] += double(sums[0][i][v][j]);
-        }
-}
-
-template <class T, int bytes, int tall>
-void tile_of(index vectors, const T *left, index left_step, const T *right, index right_step,
-             index rows, const Ahead &ahead, double *out, index p, index height, index columns) {
-#define PRINCOMP_TILE(wide)                                                                        \
-    case wide:                                                                                     \
-        if constexpr (tall * wide <= FEW * widest<T, bytes>())                                     \
-            tile<T, bytes, tall, wide>(left, left_step, right, right_step, rows, ahead, out, p,    \
-                                       height, columns);                                           \
-        break;
-    switch (vectors) {
-        PRINCOMP_TILE(1)
-        PRINCOMP_TILE(2)
-        PRINCOMP_TILE(3)
-        PRINCOMP_TILE(4)
-        PRINCOMP_TILE(5)
-        PRINCOMP_TILE(6)
-    }
-#undef PRINCOMP_TILE
-}
-
-// The upper triangle of a packed chunk's products, added to `scatter` (p, p).
-template <class T, int bytes>
-void add_products(const T *packed, index rows, index p, index padded, Ahead ahead,
-                  double *scatter) {
-    constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
-    for (index right = 0; right < padded; right += width) {
-        const index right_step = padded - right < width ? padded - right : width;
-        for (index i = 0; i < p && i < right + right_step;) {
-            const index left = i / width * width;
-            const index left_step = padded - left < width ? padded - left : width;
-            // Vectors that lie wholly below the diagonal are left out.
-            const index first = left == right ? (i - left) / lanes : 0;
-            const index vectors = right_step / lanes - first, column = right + first * lanes;
-            const T *a = packed + left * rows + (i - left);
-            const T *b = packed + right * rows + first * lanes;
-            double *out = scatter + i * p + column;
-            const bool many = vectors * MANY <= FEW * widest<T, bytes>() && (i - left) + MANY <= left_step &&
-                              (left != right || (i - left + FEW) / lanes == first) && p - i > FEW;
-            if (many) {
-                tile_of<T, bytes, MANY>(vectors, a, left_step, b, right_step, rows, ahead, out, p,
-                                        p - i, p - column);
-                i += MANY;
-            } else {
-                tile_of<T, bytes, FEW>(vectors, a, left_step, b, right_step, rows, ahead, out, p,
-                                       p - i, p - column);
-                i += FEW;
-            }
-            ahead.advance(rows);
-        }
-    }
-}
-
 // ---- a block -------------------------------------------------------------------------------
-
-// Memory that a thread keeps for its next block: fresh pages cost as much as the arithmetic.
-struct Room {
-    void *memory = nullptr;
-    std::size_t size = 0;
-    void *of(std::size_t bytes) {
-        if (bytes > size) {
-            std::free(memory);
-            size = 0;
-            if (posix_memalign(&memory, 64, bytes)) {
-                memory = nullptr;
-                return nullptr;
-            }
-            size = bytes;
-        }
-        return memory;
-    }
-    ~Room() { std::free(memory); }
-};
-thread_local Room room;
 
 // A row near the mean: the first, and the mean distance to it of rows at a stride, so that
 // constant columns become exact zeros. Weighted, all rows: a heavy one may lie anywhere.
@@ -314,16 +139,6 @@ void find_shift(const In *x, index m, index p, index stride, const double *weigh
     const double count = weights ? 1.0 : double((m + step - 1) / step);
     for (index j = 0; j < p; ++j)
         shift[j] = T(double(x[j]) + away[j] / count);
-}
-
-// The lower triangle from the upper one, square by square.
-void mirror(double *scatter, index p) {
-    constexpr index side = 16;
-    for (index i = 0; i < p; i += side)
-        for (index j = i; j < p; j += side)
-            for (index a = i; a < p && a < i + side; ++a)
-                for (index b = j > a ? j : a + 1; b < p && b < j + side; ++b)
-                    scatter[b * p + a] = scatter[a * p + b];
 }
 
 // Whether products of float32 numbers vanished though the numbers did not.

@@ -15,9 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from princomp.errors import ParameterError
 
-__all__ = ["function", "instruction_sets", "name_in_use", "tell_once"]
+__all__ = ["address", "function", "instruction_sets", "name_in_use", "tell_once"]
 
 # What each answers: the codes of kernels.hpp.
 DONE, NOT_FINITE, LEFT_RANGE, NO_MEMORY = range(4)
@@ -96,6 +98,11 @@ def function(name: str, *types: Any, instructions: str = "") -> Callable[..., in
     found: Callable[..., int] = library[f"princomp_{chosen}_{name}"]
     found.argtypes = types  # type: ignore[attr-defined]
     return found
+
+
+def address(array: NDArray[Any] | None, first: int = 0) -> int | None:
+    """Where an array lies, from this row on; null for none."""
+    return None if array is None else int(array.ctypes.data) + first * array.strides[0]
 
 
 @cache

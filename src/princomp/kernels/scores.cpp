@@ -4,25 +4,17 @@
 // cache, then multiplied with all axes while they lie there. Each row's scores are summed by
 // themselves, in the order of the columns: they are the same, to the bit, in any company.
 
-#include "kernels.hpp"
+#include "vectors.hpp"
 
 #include <cstring>
 
 namespace PRINCOMP_ISA {
 namespace {
 
-using index = std::ptrdiff_t;
-
 // Rows that are multiplied together: each value of an axis serves all of them.
 constexpr int ROWS = 8;
 // Vectors of an axis block: ROWS times as many sums, and the vectors, fill the registers.
 constexpr int WIDEST = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
-// How far ahead memory is asked for: a line for each column that is multiplied.
-constexpr index LINE = 64;
-
-template <class T, int bytes> struct Vector {
-    typedef T type __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));
-};
 
 // `wide` vectors of scores of ROWS centred rows, `count` of them stored.
 template <class T, int bytes, int wide>

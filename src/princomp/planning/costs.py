@@ -46,7 +46,7 @@ def memory_needed(facts: Facts, choice: Choice) -> int:
         return reader + blocks + (waiting + 4) * state * 8
     if choice.solver == "nystrom":
         return reader + _wide_blocks(facts, size) + p * width_for(k, p) * (4 + 3 * 8)
-    if choice.solver == "krylov":
+    if choice.solver in ("krylov", "tiles"):
         whole = facts.wanted if isinstance(facts.wanted, int) else 64
         width = block_width(whole, p)
         fixed = reader + _wide_blocks(facts, size) + 8 * p * width * 8

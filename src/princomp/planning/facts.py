@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 __all__ = [
+    "ENGINE_COLUMNS",
     "GRAM_ROWS",
     "LANCZOS_COLUMNS",
     "LANCZOS_SHARE",
     "ROW_PRODUCTS_SHARE",
     "SCATTER_COLUMNS",
+    "SCATTER_SHARE",
     "SEARCH_COLUMNS",
     "SEARCH_ROWS",
     "SEARCH_SHARE",
@@ -37,20 +39,29 @@ SCATTER_COLUMNS = 10_000
 # SPARSE_SCATTER: at 20,000 rows, 1% stored, k = 10, the scatter takes 0.28, 0.61 and
 # 0.93 of the time of Lanczos for 300, 1,000 and 2,000 columns.
 SPARSE_SCATTER = 2_000
+# ENGINE_COLUMNS: the same where it is an engine's tasks that hold scatters, several in a process:
+# 4,000² are 128 MB, of which a Spark task holds four, and as many tasks as it has processors.
+# Beyond, products with the rows are quicker than a scatter in tiles where they converge: 7
+# passes over 20,000 × 6,000 with 20 strong directions take a quarter of its time, for k = 10.
+ENGINE_COLUMNS = {"Spark": 4_000}
 # GRAM_ROWS: the n × n products of 10,000 rows are 800 MB.
 GRAM_ROWS = 10_000
 # ROW_PRODUCTS_SHARE: n × n products of n rows take as long as n times this many products of
 # the rows with 16 vectors: at 1,000 × 20,000, 138 and 18 ms (float32), 265 and 39 (float64).
 ROW_PRODUCTS_SHARE = 1 / 130
 # SEARCH_COLUMNS, SEARCH_SHARE: from so many columns a search by products with the rows is
-# quicker than a scatter, as long as so small a share of the components is wanted. It takes 6
-# to 10 products where directions stand out, each 12 and 24 ms at 4,000 × 4,000 (float32,
-# float64), and 30 to 50 where none do; the scatter takes 400 and 750 ms there, and the search
-# in it 300.
-SEARCH_COLUMNS, SEARCH_SHARE = 3_000, 0.05
+# quicker than a scatter, as long as so small a share of the components is wanted. On 20,000 ×
+# 2,000 float32 it takes 92, 134 and 208 ms for k = 10 where directions stand out, where variances
+# fall as 1/i² and as 1/i, 495 for k = 40 of the last; the scatter takes 750 to 850.
+SEARCH_COLUMNS, SEARCH_SHARE = 1_500, 0.04
+# SCATTER_SHARE: the scatter of p columns takes as long as this share of p products with 16
+# vectors: 37 in float32 and 35 in float64 at 20,000 × 2,000. A search that foretells more is
+# given up, if they are half as many again: the fall of a residual grows steeper.
+SCATTER_SHARE = 1 / 55
 # SEARCH_ROWS: the same for rows, where there are fewer of those. At 1,000 × 20,000 the search
-# takes 5 and 8 products where directions stand out: 120 and 340 ms, row products 160 and 295.
-SEARCH_ROWS = {"float32": 700, "float64": 1_500}
+# takes 4 and 6 products where directions stand out: 60 and 160 ms in float32 and float64, row
+# products 150 and 340.
+SEARCH_ROWS = 700
 # SPARSE_GRAM_ROWS: sparse rows up to this many have cheap products with each other.
 SPARSE_GRAM_ROWS = 2_000
 
@@ -73,7 +84,8 @@ class Facts(NamedTuple):
 
     ``rows`` is 0 where their number is not known; ``held`` says that they are in memory,
     ``repeatable`` that they can be read again; ``limit`` are the bytes that the fit may take,
-    ``reader`` those that a library for files takes for itself.
+    ``reader`` those that a library for files takes for itself. ``engine`` is who holds the
+    rows where that is not this process.
     """
 
     rows: int
@@ -87,6 +99,7 @@ class Facts(NamedTuple):
     repeatable: bool = True
     limit: int | None = None
     reader: int = 0
+    engine: str = ""
 
 
 class Choice(NamedTuple):

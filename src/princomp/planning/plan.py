@@ -81,7 +81,9 @@ class Plan:
 
     def __str__(self) -> str:
         rows = f"{self.facts.rows:,}" if self.facts.rows else "unknown"
-        kind = "dense" if self.facts.stored is None else f"sparse, {self.facts.stored:,} stored"
+        stored = self.facts.stored
+        # An engine may know that its rows are sparse, and not how many numbers they hold.
+        kind = "dense" if stored is None else f"sparse, {stored:,} stored" if stored else "sparse"
         passes = "until the residual is met" if self.passes is None else str(self.passes)
         lines = [
             f"Plan for {rows} × {self.facts.columns:,} {self.facts.dtype} ({kind})",

@@ -6,6 +6,7 @@ from princomp.errors import MemoryLimitError, ParameterError
 from princomp.memory import in_words
 from princomp.planning.costs import memory_needed
 from princomp.planning.facts import (
+    ENGINE_COLUMNS,
     GRAM_ROWS,
     LANCZOS_COLUMNS,
     LANCZOS_SHARE,
@@ -96,7 +97,7 @@ def _choose_held(facts: Facts) -> Choice:
         return Choice("moments", "eigh", "n ≥ p: one pass over the rows and a p × p answer")
     if small:
         return Choice("triangle", "svd", "p > n and small: the SVD of the rows is exact and quick")
-    if n >= SEARCH_ROWS[facts.dtype] and is_few(wanted, SEARCH_SHARE * n):
+    if n >= SEARCH_ROWS and is_few(wanted, SEARCH_SHARE * n):
         return Choice("columns", "lanczos", f"n² = {n:,}² does not pay for so few components")
     if n <= GRAM_ROWS or not is_few(wanted, 0.1 * n):
         return Choice("columns", "row_gram", f"p > n: {n:,}² products of rows instead of {p:,}²")
@@ -106,15 +107,30 @@ def _choose_held(facts: Facts) -> Choice:
 def _routes_streamed(facts: Facts) -> list[Choice]:
     """Routes for rows that are read block by block, the best first."""
     p, solver = facts.columns, facts.solver
-    krylov = Choice(
-        "columns", "krylov", "products with blocks of rows, pass by pass, to a residual"
-    )
+    why = "products with blocks of rows, pass by pass, to a residual"
+    if facts.stored is None and ENGINE_COLUMNS.get(facts.engine, p) < p:
+        why = f"p² = {p:,}² is too much for a task of {facts.engine}: {why}"
+    krylov = Choice("columns", "krylov", why)
     sketch = Choice("sketch", "nystrom", f"rows seen once and p² = {p:,}² is too much: a sketch")
     hold = Choice("hold", "", "the rows fit in memory and are read whole")
     again = [krylov] if facts.repeatable else []
+    may_hold = bool(facts.rows) and not facts.engine
+    if facts.engine and solver in ("randomized", "row_gram"):
+        raise ParameterError(
+            f"svd_solver={solver!r} multiplies rows in memory, and these are on {facts.engine}",
+            place={"parameter": "svd_solver"},
+            hint="choose 'auto', 'covariance_eigh', 'full', 'krylov' or 'sketch'",
+        )
+    if solver == "lanczos" and facts.engine in ENGINE_COLUMNS and facts.stored is None:
+        why = (
+            f"svd_solver='lanczos' was asked for: on a scatter in tiles that stay on {facts.engine}"
+        )
+        return [Choice("columns", "tiles", why)]
+    if facts.engine and solver in ("arpack", "lanczos"):
+        return again
     if solver in ("arpack", "lanczos", "randomized", "row_gram"):
         more = again if solver in ("arpack", "lanczos") else []
-        return ([hold] if facts.rows else []) + more or [hold]
+        return ([hold] if may_hold else []) + more or [hold]
     if solver == "krylov" and not facts.repeatable:
         raise ParameterError(
             "svd_solver='krylov' reads the rows several times, and these can be read once",
@@ -133,7 +149,8 @@ def _routes_streamed(facts: Facts) -> list[Choice]:
     truncated = again if facts.repeatable else [sketch]
     tall = not facts.rows or facts.rows >= p
     scatter = SCATTER_COLUMNS if facts.stored is None else SPARSE_SCATTER
-    routes = [hold] if facts.rows else []
+    scatter = min(scatter, ENGINE_COLUMNS.get(facts.engine, scatter))
+    routes = [hold] if may_hold else []
     if p <= scatter and tall:
         routes = [moments, *routes]
     if (whole or (facts.repeatable and isinstance(facts.wanted, float))) and truncated:
@@ -164,8 +181,8 @@ def _called(route: Choice) -> str:
 
 
 def _choose_sparse(n: int, p: int, wanted: int | float | str | None) -> Choice:
-    if wanted == "mle" and p <= SCATTER_COLUMNS:
-        return Choice("moments", "eigh", "Minka's rule needs all variances")
+    if isinstance(wanted, str) and p <= min(n, SCATTER_COLUMNS):
+        return Choice("moments", "eigh", f"the rule {wanted!r} may ask for all variances")
     if p <= SPARSE_SCATTER and n >= p:
         return Choice("moments", "eigh", "sparse with few columns: one pass, implicit centring")
     if n <= SPARSE_GRAM_ROWS:

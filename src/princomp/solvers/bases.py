@@ -21,22 +21,27 @@ _MANY = 2**13
 _CHUNK, _THREADS_PAY = 2048, 2**18
 
 
-def orthonormal(vectors: FloatArray) -> FloatArray:
-    """Orthonormal rows (m, size) with the span of ``vectors`` (m, size), in float64."""
-    return factored(vectors)[0]
+def orthonormal(vectors: FloatArray, *, spend: bool = False) -> FloatArray:
+    """Orthonormal rows (m, size) with the span of ``vectors`` (m, size), in float64.
+
+    ``spend``: in the memory of the vectors where that is possible; they are used up.
+    """
+    return factored(vectors, spend=spend)[0]
 
 
-def factored(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+def factored(vectors: FloatArray, *, spend: bool = False) -> tuple[FloatArray, FloatArray]:
     """The same, and how much of each vector is beyond those before it (m,).
 
     By two triangles of their Gram, which are products of matrices (Yamamoto, Nakatsukasa,
     Yanagisawa & Fukaya 2015), and by Householder's where the vectors are nearly dependent.
     """
     if vectors.size >= _MANY:
-        basis = np.array(vectors, dtype=np.float64, order="C")
+        basis = np.array(vectors, dtype=np.float64, order="C", copy=None if spend else True)
         first = _turned(basis)
         if first is not None and _turned(basis) is not None:
             return basis, first
+        # One triangle may have turned them: they span the same.
+        vectors = basis if spend else vectors
     columns, triangle = np.linalg.qr(vectors.T.astype(np.float64))
     return np.ascontiguousarray(columns.T), np.abs(np.diagonal(triangle))
 

@@ -14,6 +14,9 @@ _UNSEEN = 0.5
 # A residual that no longer falls is taken for what it is if it is this small; the certificate
 # shows it.
 _STALLED = 1e-4
+# Where it is within this many times what is allowed, it may be the rounding of the products that
+# keeps it there, and a tenth of the patience is enough.
+_NEAR, _HASTE = 64.0, 0.1
 
 
 class Forecast:
@@ -40,8 +43,15 @@ class Progress:
     def __init__(self, patience: int) -> None:
         self.best, self.since, self.patience = np.inf, 0, patience
 
-    def stalled(self, residual: float) -> bool:
+    def stalled(self, residual: float, worst: float = np.inf) -> bool:
         """Whether there is no use in going on.
+
+        Parameters
+        ----------
+        residual : float
+            The largest, relative to the first eigenvalue.
+        worst : float
+            The largest in units of what is allowed for it.
 
         Raises
         ------
@@ -57,7 +67,7 @@ class Progress:
             self.best, self.since = residual, 0
             return False
         self.since += 1
-        if self.since < self.patience:
+        if self.since < self.patience * (_HASTE if worst < _NEAR else 1.0):
             return False
         if residual > _STALLED:
             raise DataError(

@@ -21,7 +21,7 @@ from princomp.solvers.lanczos import lanczos
 from princomp.solvers.ritz import without_variance
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
-from princomp.summaries.blocks import Weights
+from princomp.summaries.blocks import Weights, lawful_block
 from princomp.summaries.centred_rows import CentredRows
 from princomp.summaries.sketch import wide_block_rows
 
@@ -87,6 +87,7 @@ class ImagesOf:
         self, images: Images, block: Any, weights: Weights = None, *, precise: bool = False
     ) -> Images:
         """Of the rows of both; the numbers of ``images`` are used up."""
+        block, weights = lawful_block(block, weights)
         columns = self.columns
         spread = columns.column_scatter / max(columns.rows - 1.0, 1.0)
         mean = columns.mean if columns.centred else np.zeros(columns.p)

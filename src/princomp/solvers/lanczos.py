@@ -14,18 +14,25 @@ import numpy as np
 
 from princomp.arrays import EPS, FloatArray, eigh, eigh_top
 from princomp.solvers.bases import factored, orthonormal, swept
-from princomp.solvers.dense import roundoff
+from princomp.solvers.dense import roundoff, roundoff_of_products
 from princomp.solvers.forecast import Forecast, Progress
-from princomp.solvers.ritz import project, without_variance
+from princomp.solvers.ritz import (
+    FEWEST_UNITS,
+    axes_of_rows,
+    bound_of_rows,
+    project,
+    without_variance,
+)
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Moments
 from princomp.summaries.centred_rows import CentredRows
 from princomp.summaries.dense_rows import DenseRows
 
 __all__ = [
-    "FEWEST_UNITS",
     "Pairs",
     "lanczos",
+    "longest",
+    "next_block",
     "search_rows",
     "solve_moments",
     "solve_rows",
@@ -49,8 +56,6 @@ _WIDE = 16
 _WIDE_ROOM, _WIDE_NUMBERS = 640, 2**23
 # An eigenvalue below this share of the first has lost digits that its scores have not.
 _SQUARED = 1e-3
-# Units of roundoff that are the smallest residual that products can show.
-FEWEST_UNITS = 4
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ def lanczos(
         products += 1
         projected[:stop, filled:stop] = coupling
         projected[filled:stop, :stop] = coupling.T
-        before, whole = _longest(image), _longest(coupling.T)
+        before, whole = longest(image), longest(coupling.T)
         image, _ = swept(image, known, "swept")  # twice is enough (Kahan; Parlett 1998)
         full = stop + min(width, size - stop) > room or stop >= size
         if stop >= k and (full or products >= forecast.next_look):
@@ -140,7 +145,7 @@ def lanczos(
             worst = _worst(residuals, values, tol, angle)
             left = forecast.after(products, worst)
             relative = residuals.max() / max(values[0], np.finfo(np.float64).tiny)
-            done = stop >= size or worst <= 1.0 or progress.stalled(relative)
+            done = stop >= size or worst <= 1.0 or progress.stalled(relative, worst)
             if done or (enough is not None and enough(left)):
                 return Pairs(values[:k], (inner[:k] @ known).T, residuals, products, done)
             if full:
@@ -152,7 +157,7 @@ def lanczos(
                 stop, known = keep, basis[:keep]
         needed = before * min(_KEPT, _UNITS * EPS / max(tol, EPS))
         rounding = EPS * max(before, whole)
-        block = _next_block(image, known, rng, min(width, size - stop), needed, rounding)
+        block = next_block(image, known, rng, min(width, size - stop), needed, rounding)
         filled = stop
 
 
@@ -171,11 +176,12 @@ def _top(matrix: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
     return values[:most], vectors[:most]
 
 
-def _longest(vectors: FloatArray) -> float:
+def longest(vectors: FloatArray) -> float:
+    """Length of the longest of some vectors (m, size)."""
     return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max(initial=1e-300)))
 
 
-def _next_block(
+def next_block(
     image: FloatArray,
     known: FloatArray,
     rng: np.random.Generator,
@@ -214,7 +220,8 @@ def solve_moments(moments: Moments, k: int, *, tol: float, rng: np.random.Genera
     values[moments.rank_limit :] = 0.0
     relative = pairs.residuals / pairs.values[0]
     axes = orthonormal(pairs.vectors.T)
-    return Spectrum(values, axes, total, roundoff(p, moments.unit), residuals=relative)
+    error = roundoff_of_products(p, moments.unit, total, float(values[0]))
+    return Spectrum(values, axes, total, error, residuals=relative)
 
 
 def solve_rows(
@@ -265,17 +272,21 @@ def search_rows(
     if not pairs.converged:
         return None, passes
     values, vectors = pairs.values, pairs.vectors
-    if on_rows or not values[-1] > _SQUARED * values[0]:
+    if not values[-1] > _SQUARED * values[0]:
         # Small variances are those of the scores, which square nothing.
         vectors = rows.rmatmul(vectors) if on_rows else vectors
         return project(rows, columns, vectors, k), passes + 2 + on_rows
+    if on_rows:
+        axes = axes_of_rows(rows, vectors, values)
+        residuals, passes = bound_of_rows(pairs.residuals, values, unit), passes + 1
+    else:
+        axes = orthonormal(vectors.T)
+        # The recurrence knows nothing of the rounding of its products.
+        residuals = np.maximum(pairs.residuals / values[0], FEWEST_UNITS * unit)
     divisor = columns.rows - 1.0
     values = np.maximum(values, 0.0) / divisor
     values[columns.rank_limit :] = 0.0
-    # The recurrence knows nothing of the rounding of its products.
-    residuals = np.maximum(pairs.residuals / pairs.values[0], FEWEST_UNITS * unit)
     total = float(columns.column_scatter.sum()) / divisor
-    axes = orthonormal(vectors.T)
     return Spectrum(values, axes, total, roundoff(side, unit), residuals=residuals), passes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
     sound = int(np.sum(spectrum.variances[:known] > spectrum.resolution))
     if sound >= k:
         return spectrum.first(k)
-    axes = np.vstack([spectrum.axes[:sound], _orthogonal_units(spectrum.axes[:sound], k - sound)])
+    axes = _with_units(spectrum.axes[:sound], k - sound)
     variances = spectrum.variances
     if len(variances) < k:
         variances = np.concatenate([variances, np.zeros(k - len(variances))])
@@ -35,23 +35,25 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
         # Against a variance under the resolution, the resolution bounds the residual.
         rest = np.full(k - sound, spectrum.roundoff)
         residuals = np.concatenate([residuals[:sound], rest])
-    return replace(spectrum, variances=variances, axes=axes, residuals=residuals)
+    total, error, squared = spectrum.total, spectrum.roundoff, spectrum.squared
+    return Spectrum(variances, axes, total, error, squared, residuals)
 
 
-def _orthogonal_units(axes: FloatArray, count: int) -> FloatArray:
-    """``count`` orthonormal rows, orthogonal to ``axes``, made of the first unit vectors."""
-    p = axes.shape[1]
-    found = np.empty((len(axes) + count, p))
-    found[: len(axes)] = axes
+def _with_units(axes: FloatArray, count: int) -> FloatArray:
+    """``axes``, and ``count`` rows more that are orthonormal, made of the first unit vectors."""
+    known, p = axes.shape
+    found = np.empty((known + count, p))
+    found[:known] = axes
     left = 1.0 - np.einsum("ij,ij->j", axes, axes)  # squared length that each unit vector keeps
-    for row in range(len(axes), len(axes) + count):
+    for row in range(known, known + count):
         # The first that keeps half of what the best keeps: rounding cannot change the pick.
-        pick = int(np.argmax(left >= 0.5 * left.max()))
-        unit = np.zeros(p)
-        unit[pick] = 1.0
-        for _ in range(2):
-            unit -= found[:row].T @ (found[:row] @ unit)
-            unit /= np.linalg.norm(unit)
-        found[row] = unit
-        left = np.maximum(left - unit**2, 0.0)
-    return found[len(axes) :]
+        pick = int((left >= 0.5 * np.maximum.reduce(left)).argmax())
+        before, unit = found[:row], found[row]
+        # A unit vector's coordinates are a column.
+        np.negative(before[:, pick].dot(before), out=unit)
+        unit[pick] += 1.0
+        unit /= math.sqrt(unit.dot(unit))
+        unit -= before.dot(unit).dot(before)
+        unit /= math.sqrt(unit.dot(unit))
+        left -= unit * unit
+    return found

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.arrays import FloatArray, squares_over, svd
+from princomp.arrays import EPS, FloatArray, squares_over, svd
 from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import CentredRows
 
-__all__ = ["project", "residuals_of", "without_variance"]
+__all__ = [
+    "FEWEST_UNITS",
+    "axes_of_rows",
+    "bound_of_rows",
+    "is_bounded",
+    "project",
+    "residuals_of",
+    "without_variance",
+]
+
+# Units of roundoff that are the smallest residual that products can show.
+FEWEST_UNITS = 4
+# Deviations down to this share of the first have axes whose residual is bounded by that of the
+# row's eigenvector; below, the bound says too little and the residual is measured.
+_BOUNDED = 1e-2
 
 
 def project(rows: CentredRows, columns: Columns, vectors: FloatArray, k: int) -> Spectrum:
@@ -40,6 +54,40 @@ def residuals_of(rows: CentredRows, axes: FloatArray, values: FloatArray) -> Flo
     images = rows.images(axes.T)
     away: FloatArray = np.linalg.norm(images / values[0] - axes.T * (values / values[0]), axis=0)
     return away
+
+
+def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> FloatArray:
+    """Axes (k, p) of eigenvectors (n, k) of AAᵀ; those of no variance complete the basis.
+
+    Aᵀu for a small σ has lost orthogonality by u·σ₁²/σ²; orthonormalising in descending order
+    leaves the large ones alone and mends the small ones.
+    """
+    lengths = np.sqrt(np.maximum(values, 0.0))
+    gone = lengths <= EPS * lengths.max(initial=0.0)
+    weighted = np.zeros((vectors.shape[1], rows.shape[1]))
+    rows.add_rmatmul(vectors / np.where(gone, 1.0, lengths), weighted.T)
+    if not gone.any():
+        return orthonormal(weighted, spend=True)
+    # Axes beyond the rank are any that complete the basis: make it the same ones always.
+    rng = np.random.default_rng(0)
+    weighted[gone] = rng.standard_normal((int(gone.sum()), weighted.shape[1]))
+    # Once more for those that nearly vanished against the others.
+    return orthonormal(orthonormal(weighted))
+
+
+def is_bounded(values: FloatArray) -> bool:
+    """Whether :func:`bound_of_rows` says enough of eigenvalues (k,), in descending order."""
+    return len(values) > 0 and bool(values[-1] > _BOUNDED**2 * values[0])
+
+
+def bound_of_rows(away: FloatArray, values: FloatArray, unit: float) -> FloatArray:
+    """A bound of ‖AᵀA v − λ v‖ / λ₁ for v = Aᵀu/σ, from ``away`` = ‖AAᵀu − λu‖ (k,).
+
+    AᵀA v − λ v is Aᵀ(AAᵀu − λu)/σ, so no longer than σ₁‖AAᵀu − λu‖/σ; the product Aᵀu adds
+    its rounding, of which ``unit`` is one, and the division by σ enlarges that as well.
+    """
+    bound: FloatArray = (away / values[0] + FEWEST_UNITS * unit) * np.sqrt(values[0] / values)
+    return bound
 
 
 def without_variance(k: int, p: int, unit: float) -> Spectrum:

@@ -9,10 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from princomp.arrays import EPS, FloatArray, eigh, eigh_top
-from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff
-from princomp.solvers.lanczos import FEWEST_UNITS, lanczos
-from princomp.solvers.ritz import residuals_of
+from princomp.solvers.lanczos import lanczos
+from princomp.solvers.ritz import (
+    FEWEST_UNITS,
+    axes_of_rows,
+    bound_of_rows,
+    is_bounded,
+    residuals_of,
+)
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import CentredRows
@@ -24,9 +29,6 @@ __all__ = ["solve_rows"]
 # directions stand out. Where none do it takes 160, and is given up early: when it seems to
 # take so many more products.
 _FEW, _SEARCHED, _BLOCK, _PATIENCE = 0.1, 500, 8, 15
-# Deviations down to this share of the first have axes whose residual is bounded by that of the
-# row's eigenvector; below, the bound says too little and the residual is measured.
-_BOUNDED = 1e-2
 
 
 def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tuple[Spectrum, int]:
@@ -44,13 +46,14 @@ def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tup
     values, vectors = _top(products, k)
     values = np.maximum(values[:most] / divisor, 0.0)
     values[columns.rank_limit :] = 0.0
-    known = np.ascontiguousarray(vectors[:k].T)
-    axes = _orthonormal(rows, known, values[:k] * divisor)
+    known, eigenvalues = np.ascontiguousarray(vectors[:k].T), values[:k] * divisor
+    axes = axes_of_rows(rows, known, eigenvalues)
     total = float(columns.column_scatter.sum()) / divisor
-    eigenvalues = values[:k] * divisor
-    residuals = _residuals(products, known, eigenvalues, unit)
     passes = 2
-    if residuals is None:
+    if is_bounded(eigenvalues):
+        away = np.linalg.norm(products @ known - known * eigenvalues, axis=0)
+        residuals = bound_of_rows(away, eigenvalues, unit)
+    else:
         residuals, passes = residuals_of(rows, axes, eigenvalues), 3
     return Spectrum(values, axes, total, roundoff(most, unit), residuals=residuals), passes
 
@@ -74,37 +77,3 @@ def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
         if pairs.converged:
             return pairs.values, pairs.vectors.T
     return eigh_top(products, k + 1)
-
-
-def _residuals(
-    products: FloatArray, vectors: FloatArray, values: FloatArray, unit: float
-) -> FloatArray | None:
-    """A bound of ‖AᵀA v − λ v‖ / λ₁ for v = Aᵀu/σ, or None where it says too little.
-
-    AᵀA v − λ v is Aᵀ(AAᵀu − λu)/σ, so no longer than σ₁‖AAᵀu − λu‖/σ; the product Aᵀu adds
-    its rounding, which the division by σ enlarges as well.
-    """
-    if not len(values) or values[-1] <= _BOUNDED**2 * values[0]:
-        return None
-    away = np.linalg.norm(products @ vectors - vectors * values, axis=0) / values[0]
-    bound: FloatArray = (away + FEWEST_UNITS * unit) * np.sqrt(values[0] / values)
-    return bound
-
-
-def _orthonormal(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> FloatArray:
-    """Axes (k, p) of the rows' eigenvectors (n, k); those of no variance complete the basis.
-
-    Aᵀu for a small σ has lost orthogonality by u·σ₁²/σ²; orthonormalising in descending order
-    leaves the large ones alone and mends the small ones.
-    """
-    lengths = np.sqrt(np.maximum(values, 0.0))
-    gone = lengths <= EPS * lengths.max(initial=0.0)
-    weighted = np.zeros((vectors.shape[1], rows.shape[1]))
-    rows.add_rmatmul(vectors / np.where(gone, 1.0, lengths), weighted.T)
-    if not gone.any():
-        return orthonormal(weighted)
-    # Axes beyond the rank are any that complete the basis: make it the same ones always.
-    rng = np.random.default_rng(0)
-    weighted[gone] = rng.standard_normal((int(gone.sum()), weighted.shape[1]))
-    # Once more for those that nearly vanished against the others.
-    return orthonormal(orthonormal(weighted))

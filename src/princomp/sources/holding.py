@@ -16,7 +16,7 @@ from princomp.sources.source import Chunk, Held, Identity, Source, Spot
 from princomp.sources.table import Table
 from princomp.summaries.blocks import stored_bytes
 
-__all__ = ["gathered", "refuse_changed", "whole"]
+__all__ = ["first_rows", "gathered", "refuse_changed", "whole"]
 
 
 def whole(source: Source, most: int | None = None) -> Any:
@@ -182,3 +182,22 @@ def _after(chunks: Iterator[Chunk], start: int) -> Iterator[Chunk]:
                 else Chunk(chunk.data[start:], None if chunk.ids is None else chunk.ids[start:])
             )
         start = max(start - rows, 0)
+
+
+def first_rows(source: Source, count: int) -> tuple[Any, Source]:
+    """The first ``count`` rows of a source or all of fewer, and the same rows as a source.
+
+    For rows that can be read once: what was read stands before what is still to come.
+
+    Raises
+    ------
+    ShapeError
+        Without rows.
+    """
+    chunks = source.chunks()
+    head: list[Chunk] = []
+    seen = 0
+    while seen < count and (chunk := next(chunks, None)) is not None:
+        head.append(chunk)
+        seen += chunk.data.shape[0]
+    return _joined([chunk.data for chunk in head], source)[:count], _Begun(source, head, chunks)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from princomp.errors import NotFiniteError, NotNumericError, ShapeError
+from princomp.sources.cells import LARGEST_INTEGER
 from princomp.sources.frames import from_frame, is_frame
 from princomp.sources.source import Source
 from princomp.sources.table import Table
@@ -30,9 +31,6 @@ __all__ = [
 _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 Rows = tuple[Any, tuple[str, ...] | None, str | None]
-
-# Integers up to here have a double of their own.
-_EXACT = 2**53
 
 
 def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -69,9 +67,9 @@ def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _refuse_inexact(array: np.ndarray[Any, Any]) -> None:
-    if int(array.max()) <= _EXACT and int(array.min()) >= -_EXACT:
+    if int(array.max()) <= LARGEST_INTEGER and int(array.min()) >= -LARGEST_INTEGER:
         return
-    row, column = np.argwhere((array > _EXACT) | (array < -_EXACT))[0]
+    row, column = np.argwhere((array > LARGEST_INTEGER) | (array < -LARGEST_INTEGER))[0]
     raise NotNumericError(
         f"the integer {array[row, column]} at row {row}, column {column} is beyond 2⁵³ and "
         "float64 cannot hold it exactly",
@@ -108,7 +106,10 @@ def with_columns(columns: tuple[str, ...] | None, column: int) -> str:
     return f"column {column}" if columns is None else f"column {columns[column]!r}"
 
 
-_FILL = "leave such rows out (missing='drop', --missing drop), or fill them before"
+_FILL = (
+    "leave such rows out (missing='drop', --missing drop), or fill the cells (missing='em' or "
+    "'nipals')"
+)
 _REMOVE = "clip or remove the infinite values"
 
 
@@ -148,8 +149,8 @@ def refuse_not_finite(
     hint: str = _FILL,
 ) -> NotFiniteError:
     """Complete an error found in a block: the first place, the value, and how many in all."""
-    if "row" not in error.place:
-        return error
+    if "row" not in error.place or (error.value is None and "column" in error.place):
+        return error  # of no cell, or complete already
     if isinstance(data, Source):
         return not_finite_in(data, error, columns=columns, hint=hint)
     sparse = sp.issparse(data)

@@ -51,6 +51,15 @@ class Centred:
         """The rank of the scatter is at most this."""
         return max(0, min(self.p, self.count - self.centred))
 
+    @property
+    def kind(self) -> str:
+        """What messages call it, wherever its numbers are."""
+        return type(self).__name__
+
+    def held(self) -> Any:
+        """The same summary with its numbers in this process's memory."""
+        return self
+
     def _joined(self, other: Centred) -> Joined | None:
         """What a merge needs, or None where one of the two has no rows."""
         check_mergeable(self, other)

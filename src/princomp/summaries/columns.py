@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, column_sums, scratch, two_sum
+from princomp.arrays import EPS, FloatArray, two_sum
+from princomp.kernels.columns import sums_about
 from princomp.summaries.blocks import (
     Weights,
+    block_rows,
     check_finite,
     is_sparse,
     lawful_block,
-    part_of,
     shift_of,
 )
 from princomp.summaries.centred import Centred
@@ -21,10 +22,11 @@ from princomp.threads import in_order
 
 __all__ = ["Columns"]
 
-# Columns that are summed at a time, and rows: a megabyte of float32 stays in the cache
-# between being shifted, summed and squared. On two cores 4,000 × 4,000 float32 takes 6 ms, and
-# 12 where it is widened to float64 first; as one piece it took 60.
-_SPAN, _ROWS = 4096, 64
+# Columns that are summed at a time: few enough that threads share those of most tables.
+_SPAN = 1024
+# Columns for each row of a sparse block: with fewer rows, merging the sums of all columns
+# takes longer than summing them.
+_COLUMNS_A_ROW = 64
 # Rows whose mean is the first guess, and how much larger than the scatter the squares about
 # that guess may be: beyond, the column is summed again about its mean.
 _SAMPLE, _CANCELLED = 16, 64.0
@@ -51,6 +53,12 @@ class Columns(Centred):
     centred: bool = True
 
     unit = EPS
+
+    @staticmethod
+    def block_rows(columns: int, *, sparse: bool = False) -> int:
+        """Rows of a logical block; more where rows are sparse, and what blocks come to is long."""
+        rows = block_rows(columns)
+        return rows * max(1, columns // (_COLUMNS_A_ROW * rows)) if sparse else rows
 
     @classmethod
     def empty(cls, p: int) -> Columns:
@@ -113,36 +121,18 @@ def _summed(
     """Mean in two parts, scatter and the sums about a guess, of some columns."""
     sample = block[:: -(-len(block) // _SAMPLE)]
     shift = shift_of(sample.astype(np.float64)).astype(block.dtype)
-    sums, squares = _about(shift, block, weights)
+    sums, squares = sums_about(shift, block, weights)
     offset = sums / rows
     scatter = np.maximum(squares - rows * offset**2, 0.0)
     mean, low = two_sum(shift.astype(np.float64), offset)
     again = squares > _CANCELLED * scatter
     if again.any():
         about = mean[again]
-        sums[again], squares = _about(about, block[:, again], weights)
+        sums[again], squares = sums_about(about, block[:, again], weights)
         offset = sums[again] / rows
         mean[again], low[again] = two_sum(about, offset)
         scatter[again] = np.maximum(squares - rows * offset**2, 0.0)
     return mean, low, scatter, sums
-
-
-def _about(shift: FloatArray, block: FloatArray, weights: Weights) -> tuple[FloatArray, FloatArray]:
-    """Sums and squares of shifted columns, a few rows at a time."""
-    sums, squares = np.zeros(block.shape[1]), np.zeros(block.shape[1])
-    for start in range(0, len(block), _ROWS):
-        part = block[start : start + _ROWS]
-        moved = np.subtract(
-            part, shift, out=scratch("moved", part.shape, np.float64), dtype=np.float64
-        )
-        share = part_of(weights, start, start + len(part))
-        if share is None:
-            sums += column_sums(moved)
-            squares += np.einsum("ij,ij->j", moved, moved)
-        else:
-            sums += share @ moved
-            squares += np.einsum("i,ij,ij->j", share, moved, moved)
-    return sums, squares
 
 
 def _of_sparse(block: Any, weights: Weights) -> Columns:

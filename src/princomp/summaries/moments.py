@@ -109,6 +109,10 @@ class Moments(Centred):
         scatter = covariance * (rows - 1.0)
         return cls(rows, len(mean) + 1, mean, np.zeros_like(mean), scatter)
 
+    def lifted(self, other: Moments) -> Moments:
+        """Another summary, its numbers where those of this one are."""
+        return other.held()
+
     @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,)."""
@@ -123,6 +127,8 @@ class Moments(Centred):
         spend : bool
             Keep the answer in the memory of ``other``, which is used up.
         """
+        if type(other) is not Moments:
+            return other.lifted(self).merge(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
@@ -140,6 +146,8 @@ class Moments(Centred):
         ShapeError
             When more is removed than was there.
         """
+        if type(other) is not Moments:
+            return other.lifted(self).remove(other)
         check_mergeable(self, other)
         rows = left_rows(self, other)
         if not other.rows:

@@ -10,6 +10,7 @@ in nearly every row, so they are few, and storing them centred takes no more tha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +32,8 @@ _MEAN_DOMINATES = 3.0
 _CENTRED_AFTER = 2.0**10
 # Rows of a product of rows with themselves that are made at a time, where they are not.
 _UNITS = 256
+# Columns that are added at a time.
+_CHUNK = 2**12
 
 
 def full_columns(mean: FloatArray, variances: FloatArray) -> NDArray[np.intp]:
@@ -190,16 +193,26 @@ class SparseRows:
         return csr.images(self.entries, right, shift=self.mean @ right, factor=self.weights)
 
     def _finished(self, sums: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """D⁻¹ (Z − μ sᵀ) of sums about zero."""
-        product, total = sums
-        image = np.multiply(self.mean[:, None], total)
-        np.subtract(product, image, out=image)
-        if self.divisor is not None:
-            image /= self.divisor[:, None]
+        """D⁻¹ (Z − μ sᵀ) of sums about zero, Z and s."""
+        image = np.empty(sums[0].shape)
+        for part, centred in self._centred(sums):
+            image[part] = centred
         return image
 
     def _add(self, sums: tuple[FloatArray, FloatArray], into: FloatArray) -> None:
-        into += self._finished(sums)
+        """Add the same to ``into``, which may lie either way."""
+        for part, centred in self._centred(sums):
+            into[part] += centred
+
+    def _centred(self, sums: tuple[FloatArray, FloatArray]) -> Iterator[tuple[slice, FloatArray]]:
+        """The same for some columns of the rows at a time."""
+        product, total = sums
+        for start in range(0, len(product), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            image = product[part] - self.mean[part, None] * total
+            if self.divisor is not None:
+                image /= self.divisor[part, None]
+            yield part, image
 
 
 def _centred_in(data: Any, full: Any, mean: FloatArray, mean_low: FloatArray) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from princomp.summaries.centred import Centred
 from princomp.summaries.columns import Columns
 from princomp.summaries.extremes import Extremes
 from princomp.summaries.moments import Moments
@@ -27,6 +28,8 @@ def pack(summary: Any, prefix: str = "", kinds: dict[str, Any] = KINDS) -> tuple
         arrays, first = pack(summary.first, prefix + "first.", kinds)
         more, second = pack(summary.second, prefix + "second.", kinds)
         return {**arrays, **more}, {"kind": "pair", "first": first, "second": second}
+    if isinstance(summary, Centred):
+        summary = summary.held()
     name = type(summary).__name__.lower()
     assert name in kinds, name
     arrays, words = {}, {"kind": name}

@@ -144,7 +144,7 @@ def test_rules_that_a_route_cannot_follow_are_refused():
 
 def test_a_rule_waits_for_the_variances_it_needs():
     spectrum = Spectrum(np.array([4.0, 2.0]), np.eye(2, 5), 8.0, 1e-15)
-    assert resolve(0.4, spectrum, 10, 5, complete=False) == 1
-    assert resolve(0.9, spectrum, 10, 5, complete=False) is None
-    assert resolve(0.9, spectrum, 10, 5, complete=True) == 2
-    assert resolve(2, spectrum, 10, 5) == 2
+    assert resolve(0.4, spectrum, 5, complete=False) == 1
+    assert resolve(0.9, spectrum, 5, complete=False) is None
+    assert resolve(0.9, spectrum, 5, complete=True) == 2
+    assert resolve(2, spectrum, 5) == 2

@@ -1,0 +1,172 @@
+"""Commands that take a model and rows, or rows that are fitted first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from princomp import errors
+from princomp.cli.by_kernel import NO_LOADINGS
+from princomp.cli.calls import bound, estimator, read
+from princomp.cli.watching import bar
+
+if TYPE_CHECKING:
+    from princomp.estimator import PCA
+    from princomp.kernel_pca import KernelPCA
+    from princomp.sources.source import Source
+
+__all__ = [
+    "check_figure",
+    "check_inverse",
+    "check_plain",
+    "is_table",
+    "model_and_rows",
+    "plain_model",
+    "refuse_exact",
+    "refuse_flags_of_a_fit",
+]
+
+# The flags that say how to fit, by the names of their parameters.
+_OF_A_FIT = {
+    "k": "-k",
+    "scale": "--scale",
+    "columns": "--columns",
+    "exclude": "--exclude",
+    "id_column": "--id",
+    "no_center": "--no-center",
+    "missing": "--missing",
+    "solver": "--solver",
+    "memory": "--memory",
+}
+
+
+def is_table(name: str) -> bool:
+    """Whether a name is that of rows rather than of a model."""
+    from princomp.sources.files import ending_of, parts_of
+
+    return name == "-" or ending_of(parts_of(name)[0]) is not None
+
+
+def plain_model(path: Path, use: str) -> PCA:
+    """The PCA in a file.
+
+    Raises
+    ------
+    NotAvailableError
+        For a model of another kind; ``use`` says what is of a PCA only.
+    """
+    from princomp.functions import load
+
+    model: PCA = load(path)
+    check_plain(model, path, use)
+    return model
+
+
+def check_plain(model: Any, path: Path, use: str) -> None:
+    """Refuse a model that is no PCA.
+
+    Raises
+    ------
+    NotAvailableError
+    """
+    from princomp.estimator import PCA
+
+    if not isinstance(model, PCA):
+        raise errors.NotAvailableError(
+            f"{path} is a {type(model).__name__}, and {use}",
+            place={"file": str(path)},
+            hint="fit a plain PCA to the same rows: princomp fit",
+        )
+
+
+def refuse_exact(model: KernelPCA, path: Path) -> None:
+    """Refuse to merge a fit that keeps its rows.
+
+    Raises
+    ------
+    NotAvailableError
+    """
+    if model.approximation is None:
+        raise errors.NotAvailableError(
+            f"{path} is an exact kernel PCA, which keeps rows and no sums that could be added",
+            place={"file": str(path)},
+            hint="fit both with --approximation features, and the same --gamma, --landmarks and "
+            "--seed",
+        )
+
+
+def check_inverse(model: KernelPCA, path: Path) -> None:
+    """Refuse scores to be turned into rows where nothing says how.
+
+    Raises
+    ------
+    NotAvailableError
+    """
+    if model.pre_image is None and not model.fit_inverse_transform:
+        raise errors.NotAvailableError(
+            f"{path} has no way back from scores to rows",
+            place={"file": str(path)},
+            hint="fit with --pre-image ridge, fixed_point or distance",
+        )
+
+
+def check_figure(figure: str, path: Path, given: dict[str, Any]) -> None:
+    """Refuse figures of what a kernel PCA does not have.
+
+    Raises
+    ------
+    NotAvailableError, click.UsageError
+    """
+    if figure not in ("scree", "scores", "pairs"):
+        raise errors.NotAvailableError(
+            f"{path}: {NO_LOADINGS}, so there is no figure {figure} of it",
+            place={"file": str(path)},
+            hint="draw scree, scores or pairs, or fit a linear PCA: princomp fit without --kernel",
+        )
+    if "rule" in given:
+        raise click.UsageError(
+            f"--rule is of a linear PCA, and {path} is a kernel PCA: leave it out"
+        )
+
+
+def refuse_flags_of_a_fit(model: str) -> None:
+    """Refuse what a model that is there already would ignore.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    ctx = click.get_current_context()
+    for name, flag in _OF_A_FIT.items():
+        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError(
+                f"{flag} is of a fit, and {model} is a model: give the table in its place"
+            )
+
+
+def model_and_rows(
+    files: Sequence[str], options: dict[str, Any], quiet: bool
+) -> tuple[PCA, Source, list[str]]:
+    """MODEL DATA…, or FILE… and its fit; the rows, and what a person should know.
+
+    Raises
+    ------
+    click.UsageError
+        For a model alone, or with flags of a fit.
+    """
+    if is_table(files[0]):
+        source = read(files, options)
+        model = estimator(options)
+        with bar(quiet) as tell:
+            model._fit(source, None, tell, None)
+        return model, source, list(source.notes)
+    refuse_flags_of_a_fit(files[0])
+    if len(files) == 1:
+        raise click.UsageError(f"{files[0]} is a model: give DATA, the rows of its fit, after it")
+    loaded = plain_model(Path(files[0]), "what is resampled is a PCA")
+    names = getattr(loaded, "feature_names_in_", None)
+    columns = None if names is None else [str(name) for name in names]
+    return loaded, *bound(files[1:], columns, loaded)

@@ -1,0 +1,166 @@
+"""Where an array lies: what torch, CuPy and array_api_strict each call it, and do by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from princomp.errors import MissingLibraryError, NotAvailableError, ParameterError
+from princomp.summaries.space import Space
+
+__all__ = ["space_named", "space_of"]
+
+# Numbers of a block: on a GPU enough that starting its kernels takes no time beside them.
+_GPU_NUMBERS = 2**25
+
+# How many fits hold torch to exact products now, and what it did before.
+_holding = Lock()
+_holders = 0
+_before: list[tuple[Any, str, Any]] = []
+
+
+def space_of(X: Any) -> Space:
+    """Where an array lies.
+
+    Raises
+    ------
+    MissingLibraryError, NotAvailableError
+    """
+    library = type(X).__module__.partition(".")[0]
+    # A tensor's subclass may come from anywhere; what it can do tells.
+    library = library if library in _SPACES else "torch"
+    return _SPACES[library](X.device)
+
+
+def space_named(device: Any) -> Space:
+    """A torch device, or a CuPy one where there is no torch, by what people call it.
+
+    Raises
+    ------
+    MissingLibraryError, ParameterError
+    """
+    if not isinstance(device, str) and type(device).__module__.partition(".")[0] in _SPACES:
+        return _SPACES[type(device).__module__.partition(".")[0]](device)
+    try:
+        import torch
+    except ImportError:
+        raise MissingLibraryError(
+            "streaming rows to a device needs torch", hint="pip install 'princomp[torch]'"
+        ) from None
+    try:
+        return _torch(torch.empty(0, device=device).device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        first = str(error).partition("\n")[0]
+        raise ParameterError(
+            f"device={device!r} is not there: {first}",
+            place={"parameter": "device"},
+            hint="'cpu', or 'cuda:0' where torch sees a GPU",
+        ) from None
+
+
+def _compat(library: str) -> Any:
+    """The namespace of a library by the array API standard."""
+    try:
+        from importlib import import_module
+
+        return import_module(f"array_api_compat.{library}")
+    except ImportError:
+        raise MissingLibraryError(
+            f"rows in {library} arrays need array-api-compat",
+            hint=f"pip install 'princomp[{library}]'",
+        ) from None
+
+
+@lru_cache(maxsize=32)
+def _torch(device: Any) -> Space:
+    import torch
+
+    xp = _compat("torch")
+    if device.type == "mps":
+        raise NotAvailableError(
+            f"{device} has no float64, in which statistics are summed",
+            hint="X.cpu() is fitted with torch on the processor",
+        )
+    gpu = device.type == "cuda"
+    return Space(
+        xp=xp,
+        device=device,
+        name=str(device) if device.type != "cpu" else "torch (cpu)",
+        to_host=lambda array: array.detach().cpu().numpy(),
+        numbers=_GPU_NUMBERS if gpu else 2**20,
+        exact=_exact_torch,
+        triangle=lambda matrix: torch.linalg.qr(matrix, mode="r").R,
+        free=(lambda: int(torch.cuda.mem_get_info(device)[0])) if gpu else (lambda: None),
+    )
+
+
+@contextmanager
+def _exact_torch() -> Iterator[None]:
+    """Products of float32 with all their bits: no TF32 on GPUs, no bfloat16 on processors.
+
+    The setting is the process's: fits that overlap share it, and the last restores it.
+    """
+    global _holders, _before
+    import torch
+
+    with _holding:
+        if not _holders:
+            backends: list[Any] = [torch.backends.cuda.matmul]
+            name: str
+            exact: Any
+            if hasattr(backends[0], "fp32_precision"):  # from torch 2.9 on
+                name, exact = "fp32_precision", "ieee"
+                backends.append(torch.backends.mkldnn.matmul)
+            else:
+                name, exact = "allow_tf32", False
+            _before = [(backend, name, getattr(backend, name)) for backend in backends]
+            for backend in backends:
+                setattr(backend, name, exact)
+        _holders += 1
+    try:
+        yield
+    finally:
+        with _holding:
+            _holders -= 1
+            if not _holders:
+                for backend, name, value in _before:
+                    setattr(backend, name, value)
+
+
+@lru_cache(maxsize=32)
+def _cupy(device: Any) -> Space:
+    import cupy
+
+    # TF32 is off in CuPy unless CUPY_TF32 asks for it.
+    return Space(
+        xp=_compat("cupy"),
+        device=device,
+        name=f"cupy (cuda:{device.id})",
+        to_host=cupy.asnumpy,
+        numbers=_GPU_NUMBERS,
+        triangle=lambda matrix: cupy.linalg.qr(matrix, mode="r"),
+        free=lambda: int(device.mem_info[0]),
+    )
+
+
+@lru_cache(maxsize=32)
+def _strict(device: Any) -> Space:
+    import array_api_strict
+
+    host = array_api_strict.Device("CPU_DEVICE")
+    return Space(
+        xp=array_api_strict,
+        device=device,
+        name=f"array_api_strict ({device})",
+        to_host=lambda array: np.asarray(array.to_device(host)),
+        # It computes with NumPy, which warns of what the sums then show.
+        exact=lambda: np.errstate(all="ignore"),
+    )
+
+
+_SPACES = {"torch": _torch, "cupy": _cupy, "array_api_strict": _strict}

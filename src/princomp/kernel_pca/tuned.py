@@ -1,0 +1,191 @@
+"""What a search over parameters of a KernelPCA found."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import FloatArray
+
+__all__ = ["Tuned"]
+
+_SHOWN = 20  # lines that are printed
+_WHAT = {
+    "pre_image": "error of pre-images, in the units of the data",
+    "reconstruction": "share of the variance in the feature space that is left",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """Parameters side by side, by their errors on rows that they were not fitted to.
+
+    Attributes
+    ----------
+    parameters : tuple of dict
+        Of each combination, those that mean something to it, γ as a number.
+    fold_errors : ndarray of shape (combinations, folds)
+    by : str
+        "pre_image" or "reconstruction".
+    rows, rows_given : int
+        Compared on so many rows of those given: a sample, where not all fit in memory.
+    best_model : KernelPCA
+        With the best parameters, fitted to all rows given.
+    """
+
+    parameters: tuple[dict[str, Any], ...]
+    fold_errors: FloatArray
+    by: str
+    rows: int
+    rows_given: int
+    best_model: Any
+
+    @property
+    def errors(self) -> FloatArray:
+        """Means over the folds (combinations,)."""
+        return self.fold_errors.mean(axis=1)
+
+    @property
+    def deviations(self) -> FloatArray:
+        """Standard deviations over the folds (combinations,), with folds − 1; NaN of one fold."""
+        if self.fold_errors.shape[1] < 2:
+            return np.full(len(self.fold_errors), np.nan)
+        return self.fold_errors.std(axis=1, ddof=1)
+
+    @property
+    def best_index(self) -> int:
+        """Which combination has the smallest error; of equals the first."""
+        return int(np.argmin(self.errors))
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The parameters with the smallest error."""
+        return dict(self.parameters[self.best_index])
+
+    @property
+    def best_error(self) -> float:
+        """Theirs."""
+        return float(self.errors[self.best_index])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameters that mean something to any combination."""
+        return tuple(dict.fromkeys(name for each in self.parameters for name in each))
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The table, one line a combination, in the order of the grid."""
+        return [
+            {
+                **{name: each.get(name) for name in self.names},
+                "error": float(error),
+                "deviation": float(deviation),
+            }
+            for each, error, deviation in zip(
+                self.parameters, self.errors, self.deviations, strict=True
+            )
+        ]
+
+    def to_frame(self) -> Any:
+        """The same: a pandas frame where pandas is imported, else a dict of arrays."""
+        lines = self.lines()
+        found = {name: _column([line[name] for line in lines]) for name in lines[0]}
+        pandas = sys.modules.get("pandas")
+        return found if pandas is None else pandas.DataFrame(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; a kernel that is a function by its name."""
+        return {
+            "by": self.by,
+            "rows": self.rows,
+            "rows_given": self.rows_given,
+            "folds": self.fold_errors.shape[1],
+            "best": _plain(self.best),
+            "best_error": self.best_error,
+            "combinations": [_plain(line) for line in self.lines()],
+        }
+
+    def to_json(self) -> str:
+        """The same as a JSON object."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    @property
+    def title(self) -> str:
+        """What was compared, on which rows."""
+        rows = f"{self.rows:,} rows"
+        if self.rows < self.rows_given:
+            rows = f"{self.rows:,} of {self.rows_given:,} rows, drawn at random"
+        count = len(self.parameters)
+        return (
+            f"{count:,} combination{'s' * (count != 1)}, {self.fold_errors.shape[1]} folds of "
+            f"{rows}: {_WHAT[self.by]}"
+        )
+
+    def _cells(self) -> list[list[str]]:
+        """Headings and lines, the smallest error first."""
+        order = np.argsort(self.errors, kind="stable")[:_SHOWN]
+        lines = self.lines()
+        shown = [[_cell(value) for value in lines[at].values()] for at in order]
+        return [list(lines[0]), *shown]
+
+    def __str__(self) -> str:
+        cells = self._cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+            for line in cells
+        ]
+        left = len(self.parameters) - _SHOWN
+        more = [f"… and {left:,} more"] if left > 0 else []
+        return "\n".join([self.title, *lines, *more])
+
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{name}={_cell(value)}" for name, value in self.best.items())
+        return f"<Tuned {chosen}: error {self.best_error:.4g}>"
+
+    def _repr_html_(self) -> str:
+        heads, *lines = self._cells()
+        head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in heads)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
+            for line in lines
+        )
+        return (
+            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>"
+        )
+
+
+def _column(values: list[Any]) -> Any:
+    """Numbers as numbers, with NaN for what means nothing there; the rest as it is."""
+    numbers = [value for value in values if value is not None]
+    if numbers and all(isinstance(value, int | float | np.number) for value in numbers):
+        whole = len(numbers) == len(values) and all(isinstance(value, int) for value in values)
+        return np.array([np.nan if v is None else v for v in values], int if whole else float)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _plain(line: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain_value(value) for name, value in line.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and np.isnan(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float) else _cell(value)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if callable(value):
+        return getattr(value, "__name__", repr(value))
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -1,0 +1,76 @@
+// Sums and squares of each column about a shift, in doubles, in one read of the rows.
+//
+// Compiled once for each instruction set, like gram.cpp. A few rows at a time are added to sums
+// that stay in registers meanwhile, column by column, in the order of the rows.
+
+#include "vectors.hpp"
+
+namespace PRINCOMP_ISA {
+namespace {
+
+constexpr int ROWS = 8;
+
+// `lanes` columns of `count` rows; memory is asked for so many numbers ahead.
+template <class T, int lanes, bool weighted>
+inline void add(const T *x, index count, index stride, index ahead, const double *shift,
+                const double *weights, double *sums, double *squares) {
+    typedef typename Vector<T, lanes * int(sizeof(T))>::type V;
+    typedef typename Vector<double, lanes * int(sizeof(double))>::type D;
+    const D from = *reinterpret_cast<const D *>(shift);
+    D sum = *reinterpret_cast<const D *>(sums), square = *reinterpret_cast<const D *>(squares);
+#pragma GCC unroll 8
+    for (index r = 0; r < count; ++r) {
+        __builtin_prefetch(x + r * stride + ahead, 0, 2);
+        const V value = *reinterpret_cast<const V *>(x + r * stride);
+        const D away = __builtin_convertvector(value, D) - from;
+        const D share = weighted ? away * weights[r] : away;
+        sum += share;
+        square += share * away;
+    }
+    *reinterpret_cast<D *>(sums) = sum;
+    *reinterpret_cast<D *>(squares) = square;
+}
+
+template <class T, int bytes, bool weighted>
+int columns(const T *x, index m, index p, index stride, const double *shift, const double *weights,
+            double *sums, double *squares) {
+    constexpr int lanes = bytes / int(sizeof(double));
+    for (index row = 0; row < m; row += ROWS) {
+        const index count = m - row < ROWS ? m - row : ROWS;
+        const T *from = x + row * stride;
+        const double *shares = weighted ? weights + row : nullptr;
+        // The same columns of the next rows, where there are as many.
+        const index ahead = row + 2 * ROWS <= m ? ROWS * stride : 0;
+        index j = 0;
+        if (count == ROWS)
+            for (; j + lanes <= p; j += lanes)
+                add<T, lanes, weighted>(from + j, ROWS, stride, ahead, shift + j, shares, sums + j,
+                                        squares + j);
+        for (; j < p; ++j)
+            for (index r = 0; r < count; ++r) {
+                const double away = double(from[r * stride + j]) - shift[j];
+                const double share = weighted ? away * shares[r] : away;
+                sums[j] += share;
+                squares[j] += share * away;
+            }
+    }
+    return PRINCOMP_DONE;
+}
+
+} // namespace
+} // namespace PRINCOMP_ISA
+
+// Rows x (m, p), `stride` numbers apart; shift (p,); weights (m,) or null; sums and squares (p,)
+// are added to.
+#define PRINCOMP_COLUMNS(name, T)                                                                  \
+    PRINCOMP_EXPORT(name)                                                                          \
+    (const T *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride, const double *shift,   \
+     const double *weights, double *sums, double *squares) {                                       \
+        using PRINCOMP_ISA::columns;                                                               \
+        return weights ? columns<T, PRINCOMP_LANES, true>(x, m, p, stride, shift, weights, sums,   \
+                                                          squares)                                 \
+                       : columns<T, PRINCOMP_LANES, false>(x, m, p, stride, shift, weights, sums,  \
+                                                           squares);                               \
+    }
+PRINCOMP_COLUMNS(columns_f32, float)
+PRINCOMP_COLUMNS(columns_f64, double)

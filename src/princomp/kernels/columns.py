@@ -1,0 +1,96 @@
+"""Sums and squares of each column about a shift, in one read of the rows."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.arrays import FloatArray, column_sums, scratch
+from princomp.kernels import native
+
+__all__ = ["sums_about"]
+
+_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
+_SIGNATURE = (_POINTER, _SIZE, _SIZE, _SIZE, _POINTER, _POINTER, _POINTER, _POINTER)
+# Rows that NumPy takes at a time: a megabyte of float32 stays in the cache between being
+# shifted, summed and squared.
+_ROWS = 64
+
+
+def sums_about(
+    shift: FloatArray,
+    block: FloatArray,
+    weights: NDArray[np.float64] | None = None,
+    *,
+    instructions: str = "",
+) -> tuple[FloatArray, FloatArray]:
+    """Σ w (x − shift) and Σ w (x − shift)² of each column, in float64.
+
+    Parameters
+    ----------
+    shift : ndarray of shape (p,)
+    block : ndarray of shape (m, p)
+        float32 or float64, any strides; x.
+    weights : ndarray of shape (m,), optional
+        w; ones by default.
+    instructions : str, optional
+        Another instruction set than the one in use; "numpy" for the twin.
+    """
+    m, p = block.shape
+    shift = np.ascontiguousarray(shift, dtype=np.float64)
+    if shift.shape != (p,) or (weights is not None and weights.shape != (m,)):
+        raise ValueError("arrays of other shapes than the rows")
+    sums, squares = np.zeros(p), np.zeros(p)
+    step, across = block.strides
+    lawful = (across == block.itemsize or p == 1) and step % block.itemsize == 0
+    kernel = None
+    if lawful and block.flags.aligned and instructions != "numpy":
+        kernel = _function(f"columns_f{8 * block.itemsize}", instructions)
+    if kernel is None:
+        _twin(shift, block, weights, sums, squares)
+        return sums, squares
+    if weights is not None:
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+    kernel(
+        block.ctypes.data,
+        m,
+        p,
+        step // block.itemsize,
+        shift.ctypes.data,
+        native.address(weights),
+        sums.ctypes.data,
+        squares.ctypes.data,
+    )
+    return sums, squares
+
+
+@cache
+def _function(name: str, instructions: str) -> Any:
+    return native.function(name, *_SIGNATURE, instructions=instructions)
+
+
+@np.errstate(all="ignore")  # what overflows shows in the sums
+def _twin(
+    shift: FloatArray,
+    block: FloatArray,
+    weights: NDArray[np.float64] | None,
+    sums: FloatArray,
+    squares: FloatArray,
+) -> None:
+    """The same by NumPy, a few rows at a time."""
+    for start in range(0, len(block), _ROWS):
+        part = block[start : start + _ROWS]
+        moved = np.subtract(
+            part, shift, out=scratch("moved", part.shape, np.float64), dtype=np.float64
+        )
+        if weights is None:
+            sums += column_sums(moved)
+            squares += np.einsum("ij,ij->j", moved, moved)
+        else:
+            share = weights[start : start + _ROWS]
+            sums += share @ moved
+            squares += np.einsum("i,ij,ij->j", share, moved, moved)

@@ -1,0 +1,74 @@
+"""Part twelve of a report: what was done, by what, with which numbers to hold it to."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+
+from princomp._version import __version__
+from princomp.choosing import name_of
+from princomp.memory import in_words
+from princomp.reports.parts import Asked
+from princomp.reports.words import counted
+
+__all__ = ["done"]
+
+
+def done(model: Any, asked: Asked) -> dict[str, list[tuple[str, str]]]:
+    """Lines of name and value, by what they are of."""
+    fitted = asked.fitted
+    plan, certificate = fitted.plan, fitted.certificate
+    known = certificate.residuals[~np.isnan(certificate.residuals)]
+    worst = f"{known.max():.1e}" if known.size else "not measured"
+    passes = "until the residual was met" if plan.passes is None else f"{plan.passes}"
+    pairs = ", ".join(f"PC{a + 1} and PC{b + 1}" for a, b in certificate.inseparable[:8])
+    noise = ", ".join(f"PC{i + 1}" for i in np.flatnonzero(certificate.below_resolution)[:8])
+    return {
+        "Plan": [
+            ("what was kept of the rows", plan.summary),
+            ("solver", plan.solver),
+            *[("why" if i == 0 else "then", reason) for i, reason in enumerate(plan.reasons)],
+            ("passes over the rows", passes),
+            ("memory beyond the data", in_words(plan.memory)),
+        ],
+        "Certificate": [
+            ("largest residual, of the first variance", worst),
+            ("loss of orthogonality", f"{certificate.orthogonality:.1e}"),
+            ("components below resolution", noise or "none"),
+            ("components that cannot be told apart", pairs or "none"),
+            ("bytes read", f"{certificate.bytes_read:,}"),
+        ],
+        "Parameters": _parameters(model, asked),
+        "Versions": [
+            ("princomp", __version__),
+            ("NumPy", np.__version__),
+            ("SciPy", scipy.__version__),
+            ("scikit-learn", sklearn.__version__),
+            ("Python", platform.python_version()),
+        ],
+    }
+
+
+def _parameters(model: Any, asked: Asked) -> list[tuple[str, str]]:
+    defaults = type(model)()
+    given = {
+        name: value
+        for name, value in model.get_params(deep=False).items()
+        if name not in ("n_components", "scale") and value != getattr(defaults, name)
+    }
+    scale = getattr(model, "scale", None)
+    resamples = "none"
+    if asked.bootstrap is not None:
+        resamples = f"{counted(asked.bootstrap.n, 'resample')}, seed 0"
+    return [
+        ("n_components", str(name_of(model.n_components))),
+        ("scale", str(scale) if isinstance(scale, str | None) else "given divisors"),
+        *[(name, repr(value)) for name, value in given.items()],
+        ("precision of the rows", str(asked.fitted.dtype)),
+        ("level of the limits of T² and Q", f"{asked.level:.4g}"),
+        ("bootstrap", resamples),
+    ]

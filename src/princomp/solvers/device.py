@@ -1,0 +1,130 @@
+"""Summaries on a device, solved there: p × k axes and p variances come to the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import EPS, FloatArray, squares_over
+from princomp.solvers import lanczos
+from princomp.solvers.bases import orthonormal
+from princomp.solvers.dense import Wanted, _within_rank, roundoff
+from princomp.solvers.ritz import FEWEST_UNITS, without_variance
+from princomp.spectrum import Spectrum
+from princomp.summaries.device_moments import DeviceMoments
+from princomp.summaries.device_triangle import DeviceTriangle
+
+__all__ = ["solve_on_device"]
+
+
+def solve_on_device(summary: Any, k: Wanted, *, few: bool, tol: float) -> Spectrum | None:
+    """Spectrum of a summary that is on a device, or None for one that is not.
+
+    Parameters
+    ----------
+    summary : summary
+    k : int, callable or None
+        As for :func:`princomp.solvers.dense.solve_moments`.
+    few : bool
+        Search for k axes instead of computing all.
+    tol : float
+        Residual at which the search may stop.
+    """
+    if isinstance(summary, DeviceTriangle):
+        return _solve_triangle(summary, k)
+    if not isinstance(summary, DeviceMoments):
+        return None
+    if few and isinstance(k, int):
+        return _search(summary, k, tol)
+    return _solve_moments(summary, k)
+
+
+def _power(moments: DeviceMoments) -> float:
+    """A power of two near the trace, which keeps squares of large or tiny numbers in range."""
+    return float(2.0 ** np.frexp(float(np.sum(moments.column_scatter)))[1])
+
+
+def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
+    """All variances and the first axes."""
+    space, p, divisor = moments.space, moments.p, moments.rows - 1.0
+    xp = space.xp
+    live = np.flatnonzero(moments.column_scatter)
+    total = max(float(np.sum(moments.column_scatter)), 0.0) / divisor
+    if not live.size:
+        count = k(_told(moments, np.zeros(p), total)) if callable(k) else k
+        return without_variance(p if count is None else count, p, moments.unit)
+    size, matrix = _power(moments), moments.scatter
+    if live.size < p:
+        # Columns of no scatter are left out: their entries of an axis are exactly zero.
+        at = xp.asarray(live, device=space.device)
+        matrix = xp.take(xp.take(matrix, at, axis=0), at, axis=1)
+    matrix = matrix / size
+    found, vectors = xp.linalg.eigh(matrix)
+    values = np.zeros(p)
+    values[: live.size] = space.get(found)[::-1] * size / divisor
+    if live.size < p:
+        values = np.maximum(values, 0.0)
+    spectrum = _told(moments, values, total)
+    count = k(spectrum) if callable(k) else k
+    count = live.size if count is None else min(count, live.size)
+    wanted = xp.flip(vectors[:, live.size - count :], axis=1)
+    # Residuals take a product with the scatter, which is here now.
+    away = xp.matmul(matrix, wanted) - wanted * xp.flip(found[live.size - count :])[None, :]
+    first = max(float(space.get(found[-1:])[0]), float(np.finfo(np.float64).tiny))
+    axes = np.zeros((count, p))
+    axes[:, live] = space.get(wanted).T
+    residuals = space.get(xp.sqrt(xp.sum(away * away, axis=0))) / first
+    error = roundoff(p, moments.unit)
+    return Spectrum(spectrum.variances, axes, total, error, residuals=residuals)
+
+
+def _told(moments: DeviceMoments, values: FloatArray, total: float) -> Spectrum:
+    """All variances and no axes, for a rule that counts."""
+    limit = min(moments.rank_limit, int(np.count_nonzero(moments.column_scatter)))
+    none = np.empty((0, moments.p))
+    return Spectrum(_within_rank(values, limit), none, total, roundoff(moments.p, moments.unit))
+
+
+def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
+    """The first ``k`` by Lanczos: vectors go there, their images come back."""
+    space, p, divisor = moments.space, moments.p, moments.rows - 1.0
+    total = float(np.sum(moments.column_scatter)) / divisor
+    if total == 0.0:
+        return without_variance(k, p, moments.unit)
+    size = _power(moments)
+
+    def apply(vectors: FloatArray) -> FloatArray:
+        return space.get(space.xp.matmul(moments.scatter, space.put(vectors))) / size
+
+    least, rng = FEWEST_UNITS * EPS, np.random.default_rng(0)
+    pairs = lanczos.lanczos(apply, p, k, tol=max(tol, least), rng=rng)
+    values = np.maximum(pairs.values, 0.0) / divisor * size
+    values[moments.rank_limit :] = 0.0
+    residuals = pairs.residuals / pairs.values[0]
+    axes = orthonormal(pairs.vectors.T)
+    return Spectrum(values, axes, total, roundoff(p, moments.unit), residuals=residuals)
+
+
+def _solve_triangle(triangle: DeviceTriangle, k: Wanted) -> Spectrum:
+    """Singular values of the factor and the first axes."""
+    space, p, divisor = triangle.space, triangle.p, triangle.rows - 1.0
+    _, found, turned = space.xp.linalg.svd(triangle.factor, full_matrices=False)
+    total = float(np.sum(triangle.column_scatter / divisor))
+    variances = _within_rank(squares_over(space.get(found), divisor), triangle.rank_limit)
+
+    def told(axes: FloatArray, residuals: FloatArray | None = None) -> Spectrum:
+        error = roundoff(p, EPS)
+        return Spectrum(variances, axes, total, error, squared=False, residuals=residuals)
+
+    count = k(told(np.empty((0, p)))) if callable(k) else k
+    kept = turned.shape[0] if count is None else min(count, turned.shape[0])
+    axes, first = turned[:kept, :], float(space.get(found[:1])[0])
+    residuals = np.zeros(kept)
+    if first > 0:
+        # In units of the first value, so that nothing leaves the range when it is squared.
+        reduced = triangle.factor / first
+        images = space.xp.matmul(space.xp.matmul(axes, reduced.T), reduced)
+        away = images - axes * ((found[:kept] / first) ** 2)[:, None]
+        residuals = space.get(space.xp.sqrt(space.xp.sum(away * away, axis=1)))
+    return told(space.get(axes), residuals)

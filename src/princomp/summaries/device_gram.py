@@ -1,0 +1,63 @@
+"""Products of tall blocks on a device: float32 over few rows, added up in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from princomp.summaries.space import Space
+
+__all__ = ["add_gram", "add_product", "mirror", "rows_at_a_time"]
+
+# Rows whose products are summed in their own precision.
+_ROWS = 4096
+# Columns of a panel of the scatter: of wide rows only the upper triangle is multiplied.
+_PANEL = 1024
+
+
+def rows_at_a_time(space: Space, p: int) -> int:
+    """Rows of a block: enough that what is done once a block for p × p numbers is little."""
+    return max(space.numbers // max(p, 1), min(p, _ROWS), 256)
+
+
+def add_gram(space: Space, moved: Any, total: Any) -> None:
+    """Add ``movedᵀ moved`` to the upper panels of ``total``."""
+    p = moved.shape[1]
+    if p < 2 * _PANEL:
+        add_product(space, moved, moved, total)
+        return
+    for start in range(0, p, _PANEL):
+        stop = min(start + _PANEL, p)
+        add_product(space, moved[:, start:stop], moved[:, start:], total[start:stop, start:])
+
+
+def add_product(space: Space, left: Any, right: Any, total: Any) -> None:
+    """Add ``leftᵀ right`` to ``total``, a few rows at a time where they are of float32."""
+    xp, m = space.xp, left.shape[0]
+    few = m if left.dtype == space.doubles else _ROWS
+    whole = m // few * few
+    p, q = left.shape[1], right.shape[1]
+    if whole > few and (whole // few) * p * q <= space.numbers:
+        # Of narrow rows many products are one call.
+        lefts = xp.reshape(left[:whole, :], (-1, few, p))
+        rights = xp.reshape(right[:whole, :], (-1, few, q))
+        stack = xp.matmul(xp.matrix_transpose(lefts), rights)
+        total += xp.sum(stack, axis=0, dtype=space.doubles)
+        start = whole
+    else:
+        start = 0
+    for first in range(start, m, few):
+        last = min(first + few, m)
+        part = xp.matmul(left[first:last, :].T, right[first:last, :])
+        total += xp.astype(part, space.doubles, copy=False)
+
+
+def mirror(space: Space, total: Any) -> None:
+    """The lower half of a symmetric matrix from its upper panels."""
+    p = total.shape[0]
+    width = _PANEL if p >= 2 * _PANEL else p
+    for start in range(0, p, width):
+        stop = min(start + width, p)
+        corner = total[start:stop, start:stop]
+        total[start:stop, start:stop] = (corner + corner.T) / 2.0
+        if stop < p:
+            total[stop:, start:stop] = total[start:stop, stop:].T

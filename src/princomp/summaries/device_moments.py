@@ -1,0 +1,157 @@
+"""Moments whose scatter stays on a device: the covariance route of torch and CuPy arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import EPS, FloatArray
+from princomp.summaries.blocks import check_mergeable, merged_mean
+from princomp.summaries.centred import check_left_scatter, left_count, left_rows
+from princomp.summaries.device_sums import sums_of
+from princomp.summaries.moments import Moments
+from princomp.summaries.space import DeviceTable, Space
+
+__all__ = ["DeviceMoments", "moments_on"]
+
+_SINGLE = float(np.finfo(np.float32).eps)
+
+
+def moments_on(table: DeviceTable, *, drop: bool, precise: bool) -> tuple[Moments, int]:
+    """Moments of all rows of a table, and how many were left out for missing values."""
+    sums = sums_of(table, drop=drop, precise=precise)
+    if not sums.rows:
+        return Moments.empty(table.p), sums.dropped
+    zero = np.zeros(table.p)
+    mean, low = merged_mean(sums.shift, zero, sums.offset, 1.0)
+    unit = EPS if precise or table.dtype.itemsize == 8 else _SINGLE
+    made = DeviceMoments(
+        sums.rows, sums.count, mean, low, sums.product, unit, True, table.space, sums.squares
+    )
+    return made, sums.dropped
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceMoments(Moments):
+    """Moments with ``scatter`` on a device; their means and diagonal are on the host.
+
+    They merge with Moments of either kind, and the answer is on the device. Pickled or
+    saved they are plain Moments: a file or another process knows no such device.
+
+    Parameters
+    ----------
+    rows, count, mean, mean_low, unit, centred
+        As in :class:`~princomp.summaries.Moments`.
+    scatter : array of shape (p, p)
+        In float64, on the device; it is not changed.
+    space : Space
+        Where that is.
+    diagonal : ndarray of shape (p,)
+        Of the scatter, on the host.
+    """
+
+    space: Space = None  # type: ignore[assignment]
+    diagonal: FloatArray = None  # type: ignore[assignment]
+
+    # As kinds to fold rows of the host into, both are the same.
+    empty = staticmethod(Moments.empty)
+    of = staticmethod(Moments.of)
+
+    kind = "Moments"
+
+    @property
+    def column_scatter(self) -> FloatArray:
+        """Diagonal of the scatter (p,), on the host."""
+        return self.diagonal
+
+    def held(self) -> Moments:
+        """The same with the scatter in this process's memory: p² numbers are copied."""
+        scatter = self.space.get(self.scatter)
+        return Moments(
+            self.rows, self.count, self.mean, self.mean_low, scatter, self.unit, self.centred
+        )
+
+    def lifted(self, other: Moments) -> DeviceMoments:
+        """Another summary, its scatter copied to where this one's is."""
+        if isinstance(other, DeviceMoments):
+            if self.space.same(other.space):
+                return other
+            other = other.held()
+        return self._with(other, self.space.put(other.scatter))
+
+    def _with(self, like: Moments, scatter: Any, **changed: Any) -> DeviceMoments:
+        """A scatter there, with the rest of another summary."""
+        known = {
+            name: getattr(like, name)
+            for name in ("rows", "count", "mean", "mean_low", "unit", "centred")
+        }
+        diagonal = self.space.get(self.space.diagonal(scatter))
+        known |= {"scatter": scatter, "space": self.space, "diagonal": diagonal, **changed}
+        return DeviceMoments(**known)
+
+    def merge(self, other: Moments, *, spend: bool = False) -> Moments:
+        """Moments of the rows of both, on this device."""
+        joined = self._joined(other)
+        if joined is None:
+            return self if self.rows else other
+        rows, count, mean, low, delta, between = joined
+        scatter = self.scatter + self.lifted(other).scatter
+        self.space.add_outer(scatter, between, self.space.put(delta))
+        unit = max(self.unit, other.unit)
+        return self._with(self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit)
+
+    def remove(self, other: Moments) -> Moments:
+        """Moments of the rows of this one without those of ``other``.
+
+        Raises
+        ------
+        ShapeError
+            When more is removed than was there.
+        """
+        check_mergeable(self, other)
+        rows = left_rows(self, other)
+        if not other.rows:
+            return self
+        if rows <= self.rows * EPS:
+            return Moments.empty(self.p)
+        offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        scatter = self.scatter - self.lifted(other).scatter
+        self.space.add_outer(scatter, -other.rows * (self.rows / rows), self.space.put(offset))
+        left = self.space.get(self.space.diagonal(scatter))
+        kept = self.space.put((~check_left_scatter(self, other, left)).astype(np.float64))
+        # A scatter of exactly nothing, where what is left is what rounding left.
+        scatter = scatter * kept[:, None] * kept
+        mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
+        count, unit = left_count(self, other), max(self.unit, other.unit)
+        return self._with(self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit)
+
+    def faded(self, factor: float) -> DeviceMoments:
+        """Moments of the same rows with their weights multiplied by ``factor``."""
+        return self._with(self, self.scatter * factor, rows=self.rows * factor)
+
+    def scaled(self, divisor: FloatArray) -> DeviceMoments:
+        """Moments of the rows divided by ``divisor`` (p,), column by column."""
+        by = self.space.put(divisor)
+        # One division after the other: their product could overflow or vanish.
+        scatter = self.scatter / by[:, None] / by
+        mean, low = self.mean / divisor, self.mean_low / divisor
+        return self._with(self, scatter, mean=mean, mean_low=low)
+
+    def about_origin(self) -> DeviceMoments:
+        """The same rows with their scatter taken about zero instead of the mean."""
+        scatter = self.scatter + 0.0
+        self.space.add_outer(scatter, self.rows, self.space.put(self.mean))
+        zero = np.zeros(self.p)
+        return self._with(self, scatter, mean=zero, mean_low=zero, centred=False)
+
+    def __reduce__(self) -> Any:
+        held = self.held()
+        return Moments, tuple(getattr(held, name) for name in Moments.__slots__)
+
+    def __copy__(self) -> DeviceMoments:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DeviceMoments:
+        return self

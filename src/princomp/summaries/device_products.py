@@ -1,0 +1,103 @@
+"""What else is kept of rows on a device: extremes, sketches, columns, images of vectors.
+
+Their answers are p × m numbers, so they come to the host as the summaries that they are there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import EPS, FloatArray
+from princomp.summaries.blocks import merged_mean
+from princomp.summaries.columns import Columns
+from princomp.summaries.device_gram import add_product, rows_at_a_time
+from princomp.summaries.device_sums import first_fault, lawful_rows, sums_of
+from princomp.summaries.extremes import Extremes
+from princomp.summaries.sketch import Sketch, SketchOf, directions
+from princomp.summaries.space import DeviceTable
+
+__all__ = ["columns_on", "extremes_on", "images_on", "sketch_on"]
+
+
+def sketch_on(
+    table: DeviceTable, kind: SketchOf, *, drop: bool, precise: bool
+) -> tuple[Sketch, int]:
+    """A sketch of all rows; the directions go there, their products come back."""
+    drawn = directions(table.p, kind.width, kind.seed)
+    sums = sums_of(table, drawn, drop=drop, precise=precise)
+    if not sums.rows:
+        return kind.empty(table.p), sums.dropped
+    mean, low = merged_mean(sums.shift, np.zeros(table.p), sums.offset, 1.0)
+    unit = EPS if precise or table.dtype.itemsize == 8 else float(np.finfo(np.float32).eps)
+    product = table.space.get(sums.product)
+    made = Sketch(
+        sums.rows, sums.count, mean, low, sums.squares, product, kind.seed, unit
+    )  # fmt: skip
+    return made, sums.dropped
+
+
+def columns_on(table: DeviceTable, *, drop: bool) -> tuple[Columns, int]:
+    """Means and column scatters of all rows."""
+    sums = sums_of(table, np.zeros((table.p, 0)), drop=drop, precise=True)
+    if not sums.rows:
+        return Columns.empty(table.p), sums.dropped
+    mean, low = merged_mean(sums.shift, np.zeros(table.p), sums.offset, 1.0)
+    return Columns(sums.rows, sums.count, mean, low, sums.squares), sums.dropped
+
+
+def extremes_on(table: DeviceTable, *, drop: bool, rows: float) -> Extremes:
+    """Smallest and largest values of each column."""
+    space, xp, p = table.space, table.space.xp, table.p
+    work = space.dtype(table.dtype)
+    low = xp.full((p,), np.inf, dtype=space.doubles, device=space.device)
+    high = -low
+    for block in table.blocks(rows_at_a_time(space, p)):
+        if not block.rows.shape[0]:
+            continue
+        part = xp.astype(block.rows, work, copy=False)
+        kept, _ = lawful_rows(space, part, block.weights, drop)
+        least = most = part
+        if kept is not None:
+            none = xp.full_like(part, np.inf)
+            least = xp.where(kept[:, None], part, none)
+            most = xp.where(kept[:, None], part, -none)
+        low = xp.minimum(low, xp.astype(xp.min(least, axis=0), space.doubles))
+        high = xp.maximum(high, xp.astype(xp.max(most, axis=0), space.doubles))
+    return Extremes(rows, space.get(low), space.get(high))
+
+
+def images_on(
+    table: DeviceTable,
+    vectors: FloatArray,
+    columns: Columns,
+    divisor: FloatArray | None,
+    *,
+    drop: bool,
+) -> FloatArray:
+    """What the scatter of the centred (scaled, weighted) rows makes of vectors (p, m)."""
+    space, xp = table.space, table.space.xp
+    precision = np.dtype(table.dtype)
+    high = np.zeros(table.p) if not columns.centred else columns.mean
+    low = np.zeros(table.p) if not columns.centred else columns.mean_low
+    first = high.astype(precision)
+    rest = ((high - first) + low).astype(precision)
+    first_there, rest_there = space.put(first, precision), space.put(rest, precision)
+    by = None if divisor is None else space.put(divisor, precision)
+    there, work = space.put(vectors, precision), space.dtype(precision)
+    total = space.zeros(*vectors.shape)
+    for block in table.blocks(rows_at_a_time(space, table.p)):
+        moved: Any = xp.astype(block.rows, work, copy=False) - first_there - rest_there
+        kept, _ = lawful_rows(space, moved, block.weights, drop)
+        if by is not None:
+            moved = moved / by
+        if kept is not None:
+            moved = xp.where(kept[:, None], moved, xp.zeros_like(moved))
+        if block.weights is not None:
+            moved = moved * xp.astype(xp.sqrt(block.weights), work)[:, None]
+        add_product(space, moved, xp.matmul(moved, there), total)
+    image = space.get(total)
+    if not np.isfinite(image).all() and (error := first_fault(table, drop)):
+        raise error
+    return image

@@ -1,0 +1,303 @@
+"""Sums and products of rows on a device, block by block: float32 within a block, float64 between.
+
+A product of few rows is summed in the precision of the data, as the compiled kernels do on a
+processor; everything beyond is added in float64. Nothing comes to the host before all rows
+are added, but for rows that cannot be had twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import FloatArray
+from princomp.errors import NotFiniteError
+from princomp.summaries.blocks import sum_overflow
+from princomp.summaries.centred_rows import safe_exponent
+from princomp.summaries.device_gram import add_gram, add_product, mirror, rows_at_a_time
+from princomp.summaries.space import DeviceBlock, DeviceTable, Space
+
+__all__ = ["Sums", "first_fault", "lawful_rows", "sums_of"]
+
+# Rows whose mean is the first guess, and how much larger than the scatter the squares about
+# that guess may be: beyond, the rows are summed again about their mean.
+_SAMPLE, _CANCELLED = 256, 64.0
+# Sums of squares that a float32 product may have lost digits of, to the end of its range.
+_FLOAT32_TINY = 1e-30
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What rows came to about a shift.
+
+    Parameters
+    ----------
+    rows, count, dropped
+        Sum of the weights; rows added; rows left out for missing values.
+    shift, offset, squares : ndarray of shape (p,)
+        What was subtracted, the mean of what was left (together they are the mean), and the
+        diagonal of the scatter; on the host.
+    product : array of shape (p, p) or (p, m), on the device, in float64
+        The scatter, or what it makes of some vectors.
+    """
+
+    rows: float
+    count: int
+    dropped: int
+    shift: FloatArray
+    offset: FloatArray
+    squares: FloatArray
+    product: Any
+
+
+def sums_of(
+    table: DeviceTable,
+    right: FloatArray | None = None,
+    *,
+    drop: bool = False,
+    precise: bool = False,
+    shift: FloatArray | None = None,
+) -> Sums:
+    """Sums and products of all rows about their mean.
+
+    Parameters
+    ----------
+    table : DeviceTable
+    right : ndarray of shape (p, m), optional
+        Vectors to multiply the scatter with; the scatter itself by default.
+    drop : bool
+        Leave out rows with NaN instead of raising.
+    precise : bool
+        Multiply in float64 whatever the precision of the data.
+    shift : ndarray of shape (p,), optional
+        What to subtract first: the mean of some of the first rows by default.
+
+    Raises
+    ------
+    NotFiniteError
+        With the row counted over the table, and where sums or squares overflow.
+    """
+    precise = precise or table.dtype.itemsize == 8
+    total = _Total(table, right, drop, np.float64 if precise else np.float32, shift)
+    for block in table.blocks(rows_at_a_time(table.space, table.p)):
+        total.add(block)
+    sums, squares = total.on_host()
+    lawful = bool(np.isfinite(sums).all() and np.isfinite(squares).all())
+    if total.rows and (not lawful or total.left_range(sums, squares)):
+        if table.repeatable:
+            error = None if lawful else first_fault(table, drop)
+            if error is not None:
+                raise error
+            if not precise:
+                return sums_of(table, right, drop=drop, precise=True, shift=shift)
+        if not lawful:
+            raise _overflow(sums, squares)
+    ended = total.ended()
+    away = ended.rows * ended.offset**2 > _CANCELLED * np.maximum(ended.squares, 0.0)
+    if shift is None and table.repeatable and away.any():
+        mean = ended.shift + ended.offset
+        return sums_of(table, right, drop=drop, precise=precise, shift=mean)
+    return ended
+
+
+class _Total:
+    """Sums that grow, on the device."""
+
+    def __init__(
+        self, table: DeviceTable, right: Any, drop: bool, dtype: Any, shift: FloatArray | None
+    ) -> None:
+        self.table, self.space, self.drop = table, table.space, drop
+        self.precision, self.work = np.dtype(dtype), table.space.dtype(dtype)
+        self.right = None if right is None else self.space.put(right, dtype)
+        p = table.p
+        self.product = self.space.zeros(p, p if right is None else right.shape[1])
+        self.sums, self.squares = self.space.zeros(p), self.space.zeros(p)
+        self.shift = None if shift is None else self.space.put(shift, dtype)
+        self.as_is = False
+        self.rows, self.count, self.dropped = 0.0, 0, 0
+        # Counts that are still on the device.
+        self._missing: Any = None
+        self._weighed: Any = None
+        self._added: Any = None
+
+    def add(self, block: DeviceBlock) -> None:
+        xp, space = self.space.xp, self.space
+        rows = xp.astype(block.rows, self.work, copy=False)
+        if not rows.shape[0]:
+            return
+        kept, dropped = lawful_rows(space, rows, block.weights, self.drop)
+        if self.shift is None:
+            self.shift, self.as_is = _first_shift(space, rows, kept)
+        moved = rows if self.as_is else rows - self.shift
+        if kept is not None:
+            moved = xp.where(kept[:, None], moved, xp.zeros_like(moved))
+            self._count(kept, dropped)
+        else:
+            self.count += rows.shape[0]
+        if block.weights is None:
+            if kept is None:
+                self.rows += rows.shape[0]
+            self.sums += xp.sum(moved, axis=0, dtype=space.doubles)
+        else:
+            weights = xp.astype(block.weights, space.doubles)
+            weights = xp.where(kept, weights, xp.zeros_like(weights))
+            self._weighed = xp.sum(weights) + (0.0 if self._weighed is None else self._weighed)
+            rooted = xp.astype(xp.sqrt(weights), self.work)[:, None]
+            # Both factors of a product get the root, so that it stays symmetric.
+            self.sums += xp.sum(
+                xp.astype(moved, space.doubles) * weights[:, None], axis=0, dtype=space.doubles
+            )
+            moved = moved * rooted
+        self._multiply(moved)
+        if not self.table.repeatable:
+            self._refuse_now(block)
+
+    def _count(self, kept: Any, dropped: Any) -> None:
+        xp = self.space.xp
+        added, missing = xp.count_nonzero(kept), xp.count_nonzero(dropped)
+        self._added = added if self._added is None else self._added + added
+        self._missing = missing if self._missing is None else self._missing + missing
+
+    def _multiply(self, moved: Any) -> None:
+        xp, space = self.space.xp, self.space
+        if self.right is None:
+            add_gram(space, moved, self.product)
+            return
+        add_product(space, moved, xp.matmul(moved, self.right), self.product)
+        wide = xp.astype(moved, space.doubles, copy=False)
+        self.squares += xp.sum(wide * wide, axis=0, dtype=space.doubles)
+
+    def _refuse_now(self, block: DeviceBlock) -> None:
+        """Rows that cannot be had again are looked at while they are here."""
+        if not self.space.all_finite(self.sums):
+            error = _fault_in(self.space, block, self.drop)
+            raise error or sum_overflow()
+
+    def on_host(self) -> tuple[FloatArray, FloatArray]:
+        """Sums and squares (p,), and the numbers of rows, now that all are added."""
+        space = self.space
+        if self.right is None:
+            mirror(space, self.product)
+            self.squares = space.diagonal(self.product)
+        if self._added is not None:
+            self.count += int(self._added)
+            self.dropped += int(self._missing)
+            self.rows += float(self._added)
+        if self._weighed is not None:
+            self.rows = float(self._weighed)
+        self._added = self._weighed = None
+        both = space.get(space.xp.stack([self.sums, self.squares]))
+        return both[0], both[1]
+
+    def left_range(self, sums: FloatArray, squares: FloatArray) -> bool:
+        """Whether squares of float32 may have vanished; columns of one value sum to zero."""
+        if self.right is not None:
+            return bool(safe_exponent(squares, self.precision))
+        tiny = squares < _FLOAT32_TINY * max(self.count, 1)
+        return self.precision.itemsize == 4 and bool((tiny & ((sums != 0) | (squares > 0))).any())
+
+    def ended(self) -> Sums:
+        space, p = self.space, self.table.p
+        if not self.rows:
+            zero = np.zeros(p)
+            return Sums(0.0, 0, self.dropped, zero, zero, zero, self.product)
+        offset = self.sums / self.rows
+        if self.right is None:
+            space.add_outer(self.product, -self.rows, offset)
+            squares = space.diagonal(self.product)
+        else:
+            wide = space.xp.astype(self.right, space.doubles, copy=False)
+            seen = space.xp.matmul(offset[None, :], wide)
+            self.product += (-self.rows * offset)[:, None] * seen
+            squares = self.squares - self.rows * offset * offset
+        shift = space.xp.astype(self.shift, space.doubles)
+        told = space.get(space.xp.stack([shift, offset, squares]))
+        return Sums(
+            self.rows, self.count, self.dropped, told[0], told[1],
+            np.maximum(told[2], 0.0), self.product,
+        )  # fmt: skip
+
+
+def lawful_rows(space: Space, rows: Any, weights: Any, drop: bool) -> tuple[Any, Any]:
+    """Which rows of a block count, and which are left out for NaN; None where all count."""
+    xp = space.xp
+    if weights is None and not drop:
+        return None, None
+    kept = xp.ones((rows.shape[0],), dtype=xp.bool, device=space.device)
+    if weights is not None:
+        kept = weights > 0
+    if not drop:
+        return kept, xp.zeros_like(kept)
+    holes = xp.any(xp.isnan(rows), axis=1)
+    return kept & ~holes, holes
+
+
+def _first_shift(space: Space, rows: Any, kept: Any) -> tuple[Any, bool]:
+    """What to subtract from rows, and whether that is nothing.
+
+    Rows that lie about zero lose no more than a bit where their mean is taken out of the sums,
+    and a copy of them all is not made.
+    """
+    xp, near = space.xp, _near_mean(space, rows, kept)
+    if kept is None:
+        away = rows[:: -(-rows.shape[0] // _SAMPLE), :] - near
+        if bool(xp.all(near * near <= xp.mean(away * away, axis=0))):
+            return xp.zeros_like(near), True
+    return near, False
+
+
+def _near_mean(space: Space, rows: Any, kept: Any) -> Any:
+    """A row near the mean, exact for constant columns; of finite values alone."""
+    xp = space.xp
+    sample = rows[:: -(-rows.shape[0] // _SAMPLE), :]
+    if kept is None:
+        first = sample[0, :]
+        return first + xp.mean(sample - first, axis=0)
+    # The first of the rows that count, without asking the host for its number.
+    at = xp.argmax(xp.astype(kept, xp.int8))
+    first = xp.take(rows, xp.reshape(at, (1,)), axis=0)[0, :]
+    moved = sample - first
+    lawful = xp.isfinite(moved) & kept[:: -(-rows.shape[0] // _SAMPLE)][:, None]
+    moved = xp.where(lawful, moved, xp.zeros_like(moved))
+    first = xp.where(xp.isfinite(first), first, xp.zeros_like(first))
+    return first + xp.mean(moved, axis=0)
+
+
+def first_fault(table: DeviceTable, drop: bool) -> NotFiniteError | None:
+    """The first value that may not stand there, if there is one: another pass."""
+    for block in table.blocks(rows_at_a_time(table.space, table.p)):
+        if block.rows.shape[0] and (error := _fault_in(table.space, block, drop)):
+            return error
+    return None
+
+
+def _fault_in(space: Space, block: DeviceBlock, drop: bool) -> NotFiniteError | None:
+    xp, rows = space.xp, block.rows
+    bad = ~xp.isfinite(rows)
+    if drop:
+        # Rows with NaN are left out, and what else they hold with them.
+        bad = bad & ~xp.any(xp.isnan(rows), axis=1)[:, None]
+    if block.weights is not None:
+        bad = bad & (block.weights > 0)[:, None]
+    if not bool(xp.any(bad)):
+        return None
+    row = int(xp.argmax(xp.astype(xp.any(bad, axis=1), xp.int8)))
+    column = int(xp.argmax(xp.astype(bad[row, :], xp.int8)))
+    place = {"row": block.start + row, "column": column}
+    error = NotFiniteError("a value is not finite", place=place)
+    error.value = float(rows[row, column])
+    return error
+
+
+def _overflow(sums: FloatArray, squares: FloatArray) -> NotFiniteError:
+    """The error for finite rows whose sums or squares are not."""
+    if not np.isfinite(sums).all():
+        return sum_overflow()
+    column = int(np.argmax(~np.isfinite(squares)))
+    return NotFiniteError(
+        f"the squares of column {column} overflow float64",
+        place={"column": column},
+        hint="divide the column by a power of ten",
+    )

@@ -1,0 +1,143 @@
+"""A Triangle whose factor stays on a device: QR of block after block, nothing squared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import FloatArray
+from princomp.summaries.blocks import merged_mean, sum_overflow
+from princomp.summaries.device_sums import first_fault, lawful_rows
+from princomp.summaries.space import DeviceTable, Space
+from princomp.summaries.triangle import Triangle
+
+__all__ = ["DeviceTriangle", "triangle_on"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceTriangle(Triangle):
+    """A Triangle with ``factor`` on a device; its means are on the host.
+
+    Merged or pickled it is a plain Triangle: factors are small beside the rows.
+
+    Parameters
+    ----------
+    rows, count, mean, mean_low, factor, centred
+        As in :class:`~princomp.summaries.Triangle`; the factor is there in float64.
+    space : Space
+        Where the factor is.
+    """
+
+    space: Space = None  # type: ignore[assignment]
+
+    empty = staticmethod(Triangle.empty)
+    of = staticmethod(Triangle.of)
+
+    kind = "Triangle"
+
+    @property
+    def column_scatter(self) -> FloatArray:
+        """Diagonal of the scatter (p,), on the host."""
+        return self.space.get(self.space.xp.sum(self.factor * self.factor, axis=0))
+
+    def held(self) -> Triangle:
+        """The same with the factor in this process's memory."""
+        factor = self.space.get(self.factor)
+        return Triangle(self.rows, self.count, self.mean, self.mean_low, factor, self.centred)
+
+    def merge(self, other: Triangle) -> Triangle:
+        """Triangle of the rows of both."""
+        return self.held().merge(other.held())
+
+    def faded(self, factor: float) -> Triangle:
+        """Triangle of the same rows with their weights multiplied by ``factor``."""
+        return self.held().faded(factor)
+
+    def scaled(self, divisor: FloatArray) -> DeviceTriangle:
+        """Triangle of the rows divided by ``divisor`` (p,), column by column."""
+        mean, low = self.mean / divisor, self.mean_low / divisor
+        factor = self.factor / self.space.put(divisor)
+        return DeviceTriangle(self.rows, self.count, mean, low, factor, self.centred, self.space)
+
+    def about_origin(self) -> DeviceTriangle:
+        """The same rows with their scatter taken about zero instead of the mean."""
+        mean = self.space.put(np.sqrt(self.rows) * self.mean)
+        factor = _compressed(self.space, [self.factor, mean[None, :]])
+        zero = np.zeros(self.p)
+        return DeviceTriangle(self.rows, self.count, zero, zero, factor, False, self.space)
+
+    def __reduce__(self) -> Any:
+        held = self.held()
+        return Triangle, tuple(getattr(held, name) for name in Triangle.__slots__)
+
+    def __copy__(self) -> DeviceTriangle:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DeviceTriangle:
+        return self
+
+
+def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
+    """Triangle of all rows of a table, and how many were left out for missing values.
+
+    Raises
+    ------
+    NotFiniteError
+        With the row counted over the table.
+    """
+    space, xp, p = table.space, table.space.xp, table.p
+    step = max(space.numbers // p, 2 * p)
+    factor, shift, mean = space.zeros(0, p), None, space.zeros(p)
+    rows, count, dropped = 0.0, 0, 0
+    for block in table.blocks(step):
+        if not block.rows.shape[0]:
+            continue
+        part = xp.astype(block.rows, space.doubles)
+        kept, holes = lawful_rows(space, part, block.weights, drop)
+        added, weight = part.shape[0], float(part.shape[0])
+        weights = block.weights
+        if kept is not None:
+            added, weight = int(xp.count_nonzero(kept)), 0.0
+            dropped += int(xp.count_nonzero(holes))
+            weights = xp.astype(kept, space.doubles) * (1.0 if weights is None else weights)
+            weight = float(xp.sum(weights))
+            part = xp.where(kept[:, None], part, xp.zeros_like(part))
+        if not added:
+            continue
+        if shift is None:
+            # Any row that counts: what is left of large numbers has more digits.
+            shift = part[int(xp.argmax(weights)) if weights is not None else 0, :]
+        part = part - shift
+        here = _mean_of(xp, part, weights, weight)
+        part = part - here
+        if weights is not None:
+            part = part * xp.sqrt(weights)[:, None]
+        delta, total = here - mean, rows + weight
+        between = (rows * weight / total) ** 0.5
+        factor = _compressed(space, [factor, part, (between * delta)[None, :]])
+        mean = mean + delta * (weight / total)
+        rows, count = total, count + added
+    if not rows:
+        return Triangle.empty(p), dropped
+    if not (space.all_finite(mean) and space.all_finite(factor)):
+        raise first_fault(table, drop) or sum_overflow()
+    high, low = merged_mean(space.get(shift), np.zeros(p), space.get(mean), 1.0)
+    return DeviceTriangle(rows, count, high, low, factor, True, space), dropped
+
+
+def _mean_of(xp: Any, part: Any, weights: Any, weight: float) -> Any:
+    if weights is None:
+        return xp.mean(part, axis=0)
+    return xp.sum(part * weights[:, None], axis=0) / weight
+
+
+def _compressed(space: Space, parts: list[Any]) -> Any:
+    """At most 2p rows with the same product RᵀR."""
+    rows = space.xp.concat([part for part in parts if part.shape[0]], axis=0)
+    if rows.shape[0] <= 2 * rows.shape[1]:
+        return rows
+    if space.triangle is not None:
+        return space.triangle(rows)
+    return space.xp.linalg.qr(rows, mode="reduced")[1]

@@ -1,0 +1,58 @@
+"""A real browser for tests: Debian's Chromium, offline, with a profile of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"),
+    *("--disable-quic", "--disable-component-update", "--disable-sync"),
+]
+
+
+@contextmanager
+def running() -> Iterator[Any]:
+    """A browser; the test is skipped where there is none."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser: Any, path: Any, **options: Any) -> Iterator[Any]:
+    """A page in a context of its own; what it complains of or asks for fails the test."""
+    faults: list[str] = []
+    context = browser.new_context(offline=True, **options)
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    page.on("console", lambda told: told.type == "error" and faults.append(told.text))
+    page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.accept()))
+
+    def route(asked: Any) -> None:
+        url = asked.request.url
+        if url.startswith("file:"):
+            asked.continue_()
+        else:
+            faults.append(f"request: {url[:80]}")
+            asked.abort()
+
+    page.route("**/*", route)
+    page.goto(path.as_uri())
+    try:
+        yield page
+    finally:
+        context.close()
+    assert faults == []

@@ -1,0 +1,137 @@
+"""Reconstruction error from variances and from rows; Bartlett and KMO from the summary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from princomp import PCA
+from princomp.diagnostics import bartlett, kmo, reconstruction_error
+from princomp.errors import (
+    ConstantColumnError,
+    DataError,
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
+
+
+@given(st.integers(0, 2**31), st.sampled_from([None, "unit", "pareto"]), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_the_variances_know_the_error_of_the_training_rows(seed, scale, weighted):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((25, 5)) * [4, 2, 1, 1, 0.5] + 10
+    w = rng.integers(1, 4, 25) if weighted else None
+    model = PCA(3, scale=scale).fit(X, sample_weight=w)
+    known = reconstruction_error(model, frame="listing")
+    found = reconstruction_error(model, X, w, frame="listing")
+    for name in known.columns:
+        np.testing.assert_allclose(known[name], found[name], rtol=1e-9, err_msg=name)
+    assert known["share"][0] == 1
+
+
+def test_the_error_of_new_rows_is_that_of_their_reconstructions(arrests, unit, rng):
+    X = arrests + rng.standard_normal(arrests.shape)
+    table = reconstruction_error(unit, X, frame="listing")
+    for q in range(1, 3):
+        few = unit.truncated(q)
+        left = (X - few.inverse_transform(few.transform(X))) / unit.scale_
+        assert table["squared_error"][q] == pytest.approx((left**2).sum(axis=1).mean(), rel=1e-10)
+        assert table["rmse"][q] == pytest.approx(np.sqrt((left**2).mean()), rel=1e-10)
+
+
+def test_all_components_leave_nothing(arrests):
+    model = PCA().fit(arrests)
+    for X in (None, arrests):
+        assert reconstruction_error(model, X, frame="listing")["squared_error"][-1] == 0
+
+
+def test_small_errors_are_not_differences_of_large_ones(rng):
+    """The fourth direction has 1e-10 of the size of the first: its square is 1e-20."""
+    q = np.linalg.qr(rng.standard_normal((100, 4)))[0]
+    X = q * [1.0, 1e-3, 1e-6, 1e-10]
+    X -= X.mean(axis=0)
+    model = PCA(3, svd_solver="full").fit(X)
+    left = X - (X @ model.components_.T) @ model.components_
+    table = reconstruction_error(model, X, frame="listing")
+    assert table["squared_error"][3] == pytest.approx((left**2).sum() / 100, rel=1e-5)
+
+
+def test_mistaken_arguments_of_the_error(arrests, unit):
+    with pytest.raises(ParameterError, match="no rows are given"):
+        reconstruction_error(unit, weights=np.ones(50))
+    with pytest.raises(NotFiniteError, match="no row of X"):
+        reconstruction_error(unit, arrests, np.zeros(50))
+    unknown = PCA.from_covariance(np.cov(arrests.T), mean=arrests.mean(axis=0))
+    with pytest.raises(NotAvailableError, match="number of rows"):
+        reconstruction_error(unknown)
+    assert len(reconstruction_error(unknown, arrests)) == 5
+
+
+def test_rows_with_holes_are_left_out_of_the_error(arrests):
+    model = PCA(2, missing="drop").fit(arrests)
+    holes = np.vstack([arrests, [[np.nan, 1, 2, 3]]])
+    one, other = (
+        reconstruction_error(model, X, frame="listing")["squared_error"] for X in (arrests, holes)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+# ---- Bartlett and KMO ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["covariance_eigh", "full"])
+@pytest.mark.parametrize("scale", [None, "unit", "pareto"])
+def test_usarrests(solver, scale, arrests):
+    model = PCA(2, scale=scale, svd_solver=solver).fit(arrests)
+    found = bartlett(model)
+    assert found.statistic == pytest.approx(88.2881, abs=5e-5)
+    assert found.df == 6
+    assert found.p_value < 1e-15
+    measure = kmo(model, frame="listing")
+    assert measure.overall == pytest.approx(0.653815, abs=5e-7)
+    assert measure.variables["variable"].tolist() == ["x0", "x1", "x2", "x3"]
+
+
+def test_a_stream_knows_them_too(arrests):
+    model = PCA(2)
+    for i in range(0, 50, 10):
+        model.partial_fit(arrests[i : i + 10])
+    assert bartlett(model).statistic == pytest.approx(88.2881, abs=5e-5)
+
+
+def test_uncorrelated_columns_are_not_rejected():
+    X = np.array([[a, b, c] for a in (-1.0, 1.0) for b in (-1.0, 1.0) for c in (-1.0, 1.0)])
+    found = bartlett(PCA(2).fit(X))
+    assert found.statistic == pytest.approx(0, abs=1e-12)
+    assert found.p_value == pytest.approx(1)
+    assert np.isnan(kmo(PCA(2).fit(X)).overall)
+
+
+def test_singular_correlations(arrests):
+    X = np.column_stack([arrests, arrests[:, 0] + arrests[:, 1]])
+    model = PCA(2).fit(X)
+    assert (bartlett(model).statistic, bartlett(model).p_value) == (np.inf, 0.0)
+    with pytest.raises(DataError, match=r"singular.*'x4'"):
+        kmo(model)
+
+
+def test_what_has_no_correlations(arrests):
+    with pytest.raises(ShapeError, match="one column"):
+        bartlett(PCA(1).fit(arrests[:, :1]))
+    X = arrests.copy()
+    X[:, 2] = 3.0
+    for test in (bartlett, kmo):
+        with pytest.raises(ConstantColumnError, match="'x2'"):
+            test(PCA(2).fit(X))
+        with pytest.raises(NotAvailableError, match="this fit kept Columns") as caught:
+            test(PCA(2, svd_solver="arpack").fit(arrests))
+        assert "covariance_eigh" in caught.value.hint
+    with pytest.raises(ShapeError, match="3 rows of 4 columns"):
+        bartlett(PCA(2).fit(arrests[:3]))
+    with pytest.raises(NotAvailableError, match="number of rows"):
+        bartlett(PCA.from_covariance(np.cov(arrests.T)))
+    assert kmo(PCA.from_covariance(np.cov(arrests.T))).overall == pytest.approx(0.653815, abs=5e-7)

@@ -1,0 +1,187 @@
+"""Frames of the kind that came in, with the names of their rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import princomp
+from command_line import ENVIRONMENT, ROOT
+from princomp import PCA, load
+from princomp import diagnostics as d
+from princomp.errors import ColumnError, ParameterError
+
+STATES = ROOT / "examples" / "usarrests.csv"
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}
+
+
+@pytest.fixture(scope="session")
+def frames():
+    table = pd.read_csv(STATES)
+    return {
+        "pandas": table,
+        "polars": pl.from_pandas(table),
+        "pyarrow": pa.Table.from_pandas(table, preserve_index=False),
+    }
+
+
+@pytest.fixture(scope="session")
+def model(frames):
+    return PCA(2, scale="unit").fit(frames["pandas"].drop(columns="State"))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_every_function_gives_the_kind_that_came_in(kind, frames, model):
+    X = frames[kind]
+    group = ["a", "b"] * 25
+    tables = [
+        d.rows(model, X, ids="State"),
+        d.rows(model, X, ids="State", form="long"),
+        d.distances(model, X, ids="State"),
+        d.contributions(model, X, ids="State"),
+        d.contributions(model, X, ids="State", form="wide"),
+        d.outliers(model, X, ids="State"),
+    ]
+    bare = (
+        X.drop(columns="State")
+        if kind == "pandas"
+        else (X.drop("State") if kind == "polars" else X.drop_columns("State"))
+    )
+    tables += [
+        d.reconstruction_error(model, bare),
+        d.supplementary_columns(model, bare, bare),
+        d.categories(model, bare, group),
+        d.metadata(model, bare, {"group": group, "number": np.arange(50)}),
+        d.variables(model, frame=kind),
+        d.kmo(model, frame=kind).variables,
+    ]
+    for table in tables:
+        assert type(table) is FRAMES[kind]
+    names = tables[0]["row"]
+    assert (names.to_pylist() if kind == "pyarrow" else names.to_list())[:2] == [
+        "Alabama",
+        "Alaska",
+    ]
+
+
+def test_other_kinds_can_be_asked_for(frames, model):
+    X = frames["polars"].drop("State")
+    for kind, made in FRAMES.items():
+        assert type(d.distances(model, X, frame=kind)) is made
+    assert type(d.distances(model, X, frame="listing")) is d.Listing
+    assert type(d.variables(model)) is pd.DataFrame  # it is loaded
+    with pytest.warns(UserWarning, match="valid feature names"):
+        assert type(d.distances(model, X.to_numpy())) is pd.DataFrame
+
+
+def test_set_output_is_heeded(frames, arrests):
+    model = PCA(2).fit(arrests).set_output(transform="polars")
+    assert type(d.distances(model, arrests)) is pl.DataFrame
+    assert type(d.variables(model)) is pl.DataFrame
+
+
+def test_the_index_of_a_pandas_frame_stays(frames, model):
+    X = frames["pandas"].set_index("State")
+    for table in (d.rows(model, X), d.distances(model, X)):
+        assert table.index.equals(X.index)
+        assert table["row"].tolist() == list(X.index)
+    far = d.outliers(model, X)
+    assert list(far.index) == far["row"].tolist() == ["Alaska", "Rhode Island"]
+
+
+def test_other_row_labels_are_refused_and_not_bound_by_place(frames, model):
+    X = frames["pandas"].set_index("State")
+    group = pd.Series(["a", "b"] * 25, index=X.index, name="group")
+    assert d.categories(model, X, group)["column"].tolist() == ["group"] * 4
+    with pytest.raises(ParameterError, match="row labels") as caught:
+        d.metadata(model, X, group.sort_values())
+    assert "X.index" in caught.value.hint
+
+
+def test_categories_and_numbers_of_every_library(frames, model):
+    X = frames["pandas"].drop(columns="State")
+    data = {"g": ["a", "b", None, "c", "c"] * 10, "n": [1, None, 3, 4, 5] * 10}
+    wanted = d.metadata(model, X, data, frame="listing")
+    assert wanted["kind"][::2].tolist() == ["categorical", "numeric"]
+    series = pd.Series(data["n"], dtype="Int64")
+    others = [
+        pl.DataFrame(data),
+        pl.DataFrame(data).with_columns(pl.col("g").cast(pl.Categorical)),
+        pa.table(data),
+        pd.DataFrame({"g": pd.Categorical(data["g"]), "n": series}),
+        {"g": np.array(data["g"], dtype=object), "n": series},
+        {"g": [pd.NA if cell is None else cell for cell in data["g"]], "n": pl.Series(data["n"])},
+    ]
+    for other in others:
+        found = d.metadata(model, X, other, frame="listing")
+        for name in ("n", "groups", "p_value"):
+            np.testing.assert_allclose(found[name], wanted[name], err_msg=name)
+    dates = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=50)})
+    assert "neither" in d.metadata(model, X, dates)["note"][0]
+
+
+def test_files_name_their_rows(model, tmp_path):
+    table = d.outliers(model, STATES, ids="State", frame="listing")
+    assert table["row"].tolist() == ["Alaska", "Rhode Island"]
+    assert d.outliers(model, STATES, frame="listing")["row"].tolist() == [1, 38]
+    with pytest.raises(ColumnError, match="Country"):
+        d.outliers(model, STATES, ids="Country")
+    model.save(tmp_path / "m.pca")
+    known = load(tmp_path / "m.pca")
+    known.id_column_ = "State"  # as the command line sets it
+    assert d.outliers(known, STATES, frame="listing")["row"][0] == "Alaska"
+    frame = pd.read_csv(STATES)
+    assert d.outliers(known, frame)["row"].tolist()[0] == "Alaska"
+
+
+def test_two_files_are_one_table(model, tmp_path):
+    text = STATES.read_text().splitlines(keepends=True)
+    (tmp_path / "a.csv").write_text("".join(text[:11]))
+    (tmp_path / "b.csv").write_text("".join([text[0], *text[11:]]))
+    both = d.distances(
+        model, [tmp_path / "a.csv", tmp_path / "b.csv"], ids="State", frame="listing"
+    )
+    one = d.distances(model, STATES, ids="State", frame="listing")
+    assert both["row"].tolist() == one["row"].tolist()
+    np.testing.assert_array_equal(both["t2"], one["t2"])
+
+
+def test_missing_cells_are_filled_where_the_model_fills_them(arrests):
+    holes = arrests.copy()
+    holes[[3, 9], [1, 2]] = np.nan
+    filled = PCA(2, scale="unit", missing="em").fit(holes)
+    table = d.rows(filled, holes, frame="listing")
+    np.testing.assert_allclose(table["score_PC1"], filled.transform(holes)[:, 0], atol=1e-12)
+    assert np.isfinite(table["distance"]).all()
+
+
+def test_a_listing():
+    table = d.Listing({"row": np.arange(25), "q": np.arange(25) / 4})
+    assert (table.columns, len(table)) == (["row", "q"], 25)
+    assert table.to_dict()["q"][3] == 0.75
+    shown = repr(table).splitlines()
+    assert (shown[1], shown[-1]) == ("  0     0", "… and 5 more")
+    with pytest.raises(ColumnError, match="no column 't2'"):
+        table["t2"]
+    assert repr(d.Listing({"row": []})) == "row"
+
+
+def test_without_a_library_there_is_a_listing_and_the_room_loads_when_it_is_used():
+    assert princomp.diagnostics is d
+    code = (
+        "import sys; sys.modules['pandas'] = None\n"
+        "import princomp\n"
+        "assert 'numpy' not in sys.modules\n"
+        "model = princomp.PCA(1).fit([[1.0, 2.0], [2.0, 3.0], [4.0, 4.0]])\n"
+        "del sys.modules['pandas']\n"
+        "print(type(princomp.diagnostics.variables(model)).__name__)"
+    )
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.stdout.strip() == "Listing", done.stderr

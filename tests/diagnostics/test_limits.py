@@ -1,0 +1,251 @@
+"""T² and Q: limits that are functions of the model, contributions that sum, rows beyond."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from princomp import PCA
+from princomp.diagnostics import contributions, distances, limits, outliers
+from princomp.diagnostics.control_limits import q_limit
+from princomp.errors import NotAvailableError, ParameterError
+
+# Sums of n or p numbers of order one, each good to a few units in the last place.
+TIGHT = 1e-12
+
+
+def test_usarrests(arrests, unit, states):
+    found = limits(unit)
+    assert found.t2_new == pytest.approx(6.6447, abs=5e-5)
+    assert found.t2_training == pytest.approx(5.7474, abs=5e-5)
+    assert found.q == pytest.approx(1.651118, abs=5e-7)
+    assert (found.q_method, found.reasons, found.components) == ("jackson-mudholkar", {}, 2)
+    table = outliers(unit, arrests, ids=states, frame="listing")
+    assert table["row"].tolist() == ["Alaska", "Rhode Island"]
+    assert table["position"].tolist() == [1, 38]
+    assert table["q"][0] == pytest.approx(4.266890, abs=5e-7)
+    assert set(table["beyond"]) == {"Q"}
+    assert table["t2_variables"].tolist() == ["", ""]
+    # of training rows the limit of T² is lower, and Mississippi is beyond that
+    training = outliers(unit, arrests, training=True, ids=states, frame="listing")
+    assert training["row"].tolist() == ["Alaska", "Rhode Island", "Mississippi"]
+    assert training["beyond"].tolist() == ["Q", "Q", "T2"]
+
+
+@pytest.mark.parametrize("solver", ["covariance_eigh", "full", "row_gram", "lanczos"])
+def test_limits_do_not_depend_on_the_route_where_all_variances_are_known(solver, arrests, unit):
+    model = PCA(2, scale="unit", svd_solver=solver).fit(arrests)
+    found, wanted = limits(model), limits(unit)
+    if found.q is None:
+        assert "covariance_eigh" in found.reasons["q"]
+    else:
+        assert found.q == pytest.approx(wanted.q, rel=1e-10)
+    assert (found.q is None) == (solver == "lanczos")
+
+
+def test_the_total_knows_the_last_variance(arrests):
+    found = limits(PCA(3, scale="unit", svd_solver="row_gram").fit(arrests))
+    wanted = limits(PCA(3, scale="unit", svd_solver="full").fit(arrests))
+    assert found.q == pytest.approx(wanted.q, rel=1e-10)
+
+
+def test_a_truncated_solver_with_a_scatter_knows_the_limit(rng):
+    X = rng.standard_normal((80, 12)) * np.linspace(3, 1, 12)
+    few = PCA(2, svd_solver="covariance_eigh").fit(X)
+    assert limits(few).q == pytest.approx(limits(PCA(svd_solver="full").fit(X).truncated(2)).q)
+
+
+def test_limits_are_frozen(arrests, unit, rng):
+    before = limits(unit)
+    outliers(unit, arrests + rng.standard_normal(arrests.shape) * 100)
+    assert limits(unit) == before
+
+
+def test_training_rows_keep_their_limits_as_often_as_they_say(rng):
+    """400 tables of 40 normal rows: a share of .05 has a standard error near 0.002."""
+    far = off = 0
+    for _ in range(400):
+        X = rng.standard_normal((40, 6)) * [4, 3, 1, 1, 1, 1]
+        model = PCA(2).fit(X)
+        found, table = limits(model), distances(model, X, frame="listing")
+        far += int((table["t2"] > found.t2_training).sum())
+        new = distances(model, rng.standard_normal((40, 6)) * [4, 3, 1, 1, 1, 1], frame="listing")
+        off += int((new["t2"] > found.t2_new).sum())
+    assert far / 16_000 == pytest.approx(0.05, abs=0.006)
+    assert off / 16_000 == pytest.approx(0.05, abs=0.012)
+
+
+def test_weights_count_as_rows(arrests):
+    w = np.arange(50) % 3 + 1.0
+    weighted = PCA(2, scale="unit").fit(arrests, sample_weight=w)
+    repeated = PCA(2, scale="unit").fit(np.repeat(arrests, w.astype(int), axis=0))
+    one, other = limits(weighted), limits(repeated)
+    assert one.t2_training == pytest.approx(other.t2_training, rel=1e-10)
+    assert one.q == pytest.approx(other.q, rel=1e-10)
+
+
+# ---- degenerate models -----------------------------------------------------------------------
+
+
+def test_one_component_and_one_variable(arrests):
+    one = limits(PCA(1, scale="unit").fit(arrests))
+    assert one.t2_new == pytest.approx((50**2 - 1) / (50 * 49) * stats.f.ppf(0.95, 1, 49))
+    single = PCA(1).fit(arrests[:, :1])
+    found = limits(single)
+    assert found.q is None
+    assert "k = p = 1" in found.reasons["q"]
+    table = distances(single, arrests[:, :1], frame="listing")
+    assert table["q"].tolist() == [0.0] * 50
+    z = (arrests[:, 0] - arrests[:, 0].mean()) / arrests[:, 0].std(ddof=1)
+    np.testing.assert_allclose(table["t2"], z**2, rtol=1e-10)
+
+
+def test_all_components_leave_no_q(arrests):
+    model = PCA(scale="unit").fit(arrests)
+    found = limits(model)
+    assert found.q is None
+    assert found.t2_new is not None
+    with pytest.warns(UserWarning, match=r"Q has no limit .*k = p = 4"):
+        table = outliers(model, arrests, frame="listing")
+    assert np.isnan(table["q_limit"]).all()
+    assert set(table["beyond"]) == {"T2"}
+    assert not distances(model, arrests, frame="listing")["q"].any()
+    assert not contributions(model, arrests, frame="listing")["q"].any()
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_too_few_rows_have_no_limit_of_t2(n, rng):
+    X = rng.standard_normal((n, 6))
+    model = PCA(n - 1).fit(X)
+    found = limits(model)
+    assert (found.t2_new, found.t2_training, found.q) == (None, None, None)
+    assert "too few" in found.reasons["t2"]
+    with pytest.raises(NotAvailableError, match="neither statistic has a limit") as caught:
+        outliers(model, X)
+    assert "too few" in str(caught.value)
+    assert "vary in no direction" in str(caught.value)
+
+
+def test_one_row_more_is_enough(rng):
+    found = limits(PCA(2).fit(rng.standard_normal((4, 6))))
+    assert found.t2_new is not None
+    assert found.t2_training <= 9 / 4
+
+
+def test_components_without_variance_count_to_q_and_not_to_t2(rng):
+    X = rng.standard_normal((30, 2))
+    X = np.column_stack([X, X[:, 0] - X[:, 1]])
+    model = PCA(3).fit(X)
+    found = limits(model)
+    assert found.components == 2
+    assert "vary in no direction" in found.reasons["q"]
+    table = distances(model, np.array([[0.0, 0.0, 1.0]]), frame="listing")
+    # the normal of the plane is (1, −1, −1)/√3
+    offset = (np.array([0.0, 0.0, 1.0]) - X.mean(axis=0)) @ [1, -1, -1] / np.sqrt(3)
+    assert table["q"][0] == pytest.approx(offset**2, rel=1e-9)
+    assert np.isfinite(table["t2"][0])
+
+
+def test_constant_rows_have_no_limit():
+    model = PCA(1).fit(np.ones((10, 3)))
+    found = limits(model)
+    assert found.reasons == {
+        "t2": "no component has variance",
+        "q": "the rows of the fit vary in no direction that is left out",
+    }
+    table = distances(model, np.ones((10, 3)), frame="listing")
+    assert table["t2"].tolist() == table["q"].tolist() == [0.0] * 10
+
+
+def test_what_the_limits_suppose_is_said(arrests):
+    assert "center=False" in limits(PCA(2, center=False).fit(arrests)).reasons["t2"]
+    unknown = PCA.from_covariance(np.cov(arrests.T), n_components=2)
+    found = limits(unknown)
+    assert "n_samples" in found.reasons["t2"]
+    assert found.q == pytest.approx(limits(PCA(2).fit(arrests)).q)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 95, "0.95", True, float("nan")])
+def test_a_level_is_a_share(level, unit):
+    with pytest.raises(ParameterError, match="level") as caught:
+        limits(unit, level)
+    assert caught.value.place == {"parameter": "level"}
+
+
+# ---- the limit of Q ------------------------------------------------------------------------
+
+
+def test_equal_variances_give_nearly_a_chi_square():
+    value, method = q_limit(np.full(40, 2.5), 0.95)
+    assert method == "jackson-mudholkar"
+    assert value == pytest.approx(2.5 * stats.chi2.ppf(0.95, 40), rel=2e-3)
+
+
+def test_the_limit_scales_with_the_variances_however_large_or_small():
+    tail = np.array([3.0, 1.0, 0.2])
+    value, _ = q_limit(tail, 0.99)
+    for power in (-900, 900):
+        factor = 2.0**power
+        assert q_limit(tail * factor, 0.99)[0] == pytest.approx(value * factor, rel=1e-12)
+
+
+def test_a_negative_power_still_gives_an_upper_limit(rng):
+    """One large variance and many small ones: the transformation turns round."""
+    tail = np.concatenate([[3.0], np.full(400, 0.01)])
+    value, _ = q_limit(tail, 0.95)
+    sampled = (rng.standard_normal((20_000, len(tail))) ** 2) @ tail
+    assert np.mean(sampled > value) == pytest.approx(0.05, abs=0.03)
+    assert q_limit(tail, 0.99)[0] > value > tail.sum()
+
+
+# ---- contributions -------------------------------------------------------------------------
+
+
+def test_contributions_sum_to_the_statistics(arrests, unit):
+    both = distances(unit, arrests, frame="listing")
+    long = contributions(unit, arrests, frame="listing")
+    np.testing.assert_allclose(long["t2"].reshape(50, 4).sum(axis=1), both["t2"], rtol=TIGHT)
+    q = np.abs(long["q"].reshape(50, 4)).sum(axis=1)
+    np.testing.assert_allclose(q, both["q"], rtol=TIGHT)
+    assert long["variable"][:4].tolist() == ["x0", "x1", "x2", "x3"]
+    broad = contributions(unit, arrests, form="wide", frame="listing")
+    np.testing.assert_array_equal(broad["q_x2"], long["q"][2::4])
+
+
+def test_the_signs_of_q_are_those_of_the_residuals(arrests, unit):
+    Z = (arrests - arrests.mean(axis=0)) / arrests.std(axis=0, ddof=1)
+    left = Z - (Z @ unit.components_.T) @ unit.components_
+    parts = contributions(unit, arrests, frame="listing")["q"].reshape(50, 4)
+    np.testing.assert_allclose(parts, np.sign(left) * left**2, atol=TIGHT)
+
+
+def test_a_row_moved_along_one_variable_names_it(arrests, unit):
+    row = arrests.mean(axis=0)
+    row[1] += 20 * arrests[:, 1].std()
+    table = outliers(unit, row[None], top=1, frame="listing")
+    assert table["beyond"].tolist() == ["T2, Q"]
+    assert table["t2_variables"].tolist() == ["x1"]
+
+
+def test_no_outlier_is_a_table_without_rows(arrests, unit):
+    table = outliers(unit, arrests.mean(axis=0)[None], frame="listing")
+    assert len(table) == 0
+    assert table.columns[:2] == ["row", "position"]
+    for kind in ("pandas", "polars", "pyarrow"):
+        assert outliers(unit, arrests.mean(axis=0)[None], frame=kind).shape == (0, 9)
+
+
+def test_rows_with_missing_values_are_not_judged_and_counted(arrests):
+    model = PCA(2, scale="unit", missing="drop").fit(arrests)
+    holes = arrests.copy()
+    holes[[1, 5], 0] = np.nan
+    with pytest.warns(UserWarning, match="2 rows of X have missing values"):
+        table = outliers(model, holes, frame="listing")
+    assert table["position"].tolist() == [38]
+
+
+@pytest.mark.parametrize("top", [0, -1, 1.5, True, "all"])
+def test_top_is_a_number(top, arrests, unit):
+    with pytest.raises(ParameterError, match="top"):
+        outliers(unit, arrests, top=top)

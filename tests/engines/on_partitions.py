@@ -1,0 +1,49 @@
+"""The least engine there is: partitions in a list, joined two by two in the order of the rows."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+
+from princomp import PCA
+from princomp.engines.distributed import Distributed
+from princomp.engines.local import share_of
+from princomp.engines.shares import joined
+
+
+@dataclass(kw_only=True, eq=False)
+class Partitions(Distributed):
+    parts: list
+
+    def share(self, kind, *, drop, precise):
+        # What travels must survive the way.
+        kind = pickle.loads(pickle.dumps(kind))
+        shares = [share_of(kind, part, drop=drop, precise=precise) for part in self.parts]
+        shares = [pickle.loads(pickle.dumps(share)) for share in shares]
+        while len(shares) > 1:
+            pairs = zip(shares[::2], shares[1::2], strict=False)
+            shares = [joined(*pair) for pair in pairs] + shares[len(shares) // 2 * 2 :]
+        return shares[0]
+
+    def mapped(self, function, names, dtype):
+        function = pickle.loads(pickle.dumps(function))
+        return [function(part) for part in self.parts if part.shape[0]]
+
+
+def partitions(parts):
+    rows = sum(part.shape[0] for part in parts)
+    p, dtype = parts[0].shape[1], parts[0].dtype
+    stored = sum(part.nnz for part in parts) if hasattr(parts[0], "nnz") else None
+    return Partitions(
+        engine="partitions", rows=rows, p=p, dtype=np.dtype(dtype), parts=parts, stored=stored
+    )
+
+
+def fit(parts, **parameters):
+    return PCA(**parameters).fit(partitions(parts))
+
+
+def transform(model, parts):
+    return np.concatenate(model.transform(partitions(parts)))

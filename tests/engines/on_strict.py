@@ -1,0 +1,42 @@
+"""Rows in an array of array_api_strict, on a device that NumPy does not reach, a few at a time."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp import PCA
+
+
+def missing():
+    if find_spec("array_api_strict") is None:
+        return "array_api_strict is not installed"
+    return None
+
+
+def there(rows):
+    import array_api_strict as xp
+
+    return xp.asarray(rows, device=xp.Device("device1"))
+
+
+def here(array):
+    import array_api_strict as xp
+
+    assert array.device == xp.Device("device1")
+    return np.asarray(array.to_device(xp.Device("CPU_DEVICE")))
+
+
+def table(parts):
+    # It has no sparse arrays.
+    return there(np.concatenate([p.toarray() if sp.issparse(p) else p for p in parts]))
+
+
+def fit(parts, **parameters):
+    return PCA(**parameters).fit(table(parts))
+
+
+def transform(model, parts):
+    return here(model.transform(table(parts)))

@@ -1,0 +1,39 @@
+"""Rows in one torch tensor, on the processor: what GPUs do, with another device's name."""
+
+from __future__ import annotations
+
+import warnings
+from importlib.util import find_spec
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp import PCA
+
+
+def missing():
+    for name in ("torch", "array_api_compat"):
+        if find_spec(name) is None:
+            return f"{name} is not installed"
+    return None
+
+
+def tensor(parts):
+    import torch
+
+    if not sp.issparse(parts[0]):
+        return torch.from_numpy(np.concatenate(parts))
+    rows = sp.vstack(parts, format="csr")
+    parts = (torch.from_numpy(part) for part in (rows.indptr, rows.indices, rows.data))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(*parts, size=rows.shape, check_invariants=True)
+
+
+def fit(parts, **parameters):
+    return PCA(**parameters).fit(tensor(parts))
+
+
+def transform(model, parts):
+    scores = model.transform(tensor(parts))
+    return scores.numpy()

@@ -1,0 +1,30 @@
+"""Rows in one torch tensor on a GPU."""
+
+from __future__ import annotations
+
+import on_torch
+import scipy.sparse as sp
+
+from princomp import PCA
+
+
+def missing():
+    if lacks := on_torch.missing():
+        return lacks
+    import torch
+
+    return None if torch.cuda.is_available() else "there is no CUDA device"
+
+
+def tensor(parts):
+    # Sparse rows go by way of the processor: on a GPU they are refused.
+    rows = on_torch.tensor(parts)
+    return rows if sp.issparse(parts[0]) else rows.cuda()
+
+
+def fit(parts, **parameters):
+    return PCA(**parameters).fit(tensor(parts))
+
+
+def transform(model, parts):
+    return model.transform(tensor(parts)).cpu().numpy()

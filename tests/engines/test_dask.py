@@ -1,0 +1,486 @@
+"""Dask: chunks of any kind, one compute a pass, what stays lazy, and workers that die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from on_dask import chunked, missing
+from test_same_answer import compare, parts_of
+
+from princomp import PCA
+from princomp.errors import (
+    CheckpointError,
+    ColumnError,
+    NotFiniteError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+)
+
+if missing():
+    pytest.skip(missing(), allow_module_level=True)
+
+import cloudpickle
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import pandas as pd
+from dask._task_spec import Task
+
+from princomp.engines import dask as engine
+from princomp.solvers.krylov import ImagesOf
+from princomp.summaries import Columns, Moments
+
+ROUTES = {
+    "auto": {},
+    "full": {"svd_solver": "full"},
+    "unit": {"scale": "unit"},
+    "range": {"scale": "range"},
+    "dropped": {"missing": "drop"},
+}
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+@pytest.fixture
+def rows(rng):
+    return np.concatenate(parts_of(rng, [200], p=5))
+
+
+@pytest.fixture
+def frame(rows):
+    return pd.DataFrame(rows, columns=NAMES, index=np.arange(1000, 1200))
+
+
+def unknown(x):
+    """The same chunks, of lengths that Dask does not know."""
+    return x[da.ones(x.shape[0], chunks=(x.chunks[0],), dtype=bool)]
+
+
+class Counted:
+    """Counts the chunks that are made, and the computes of a fit."""
+
+    def __init__(self):
+        self.made, self.lock = [], threading.Lock()
+
+    def __call__(self, block):
+        if block.size:
+            with self.lock:
+                self.made.append(len(block))
+        return block
+
+
+# ---- chunks ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("chunks", [(37, 5), (200, 2), (37, (1, 3, 1))])
+def test_chunks_of_columns_are_put_beside_each_other(rows, chunks, route):
+    parameters = {"n_components": 3, **ROUTES[route]}
+    expected = PCA(**parameters).fit(rows)
+    x = da.from_array(rows, chunks=chunks)
+    compare(PCA(**parameters).fit(x), expected, 1e-12)
+    scores = expected.transform(x)
+    np.testing.assert_allclose(scores.compute(), expected.transform(rows), atol=1e-12)
+
+
+@pytest.mark.parametrize("chunks", [(37, 5), (37, (2, 3))])
+def test_lengths_of_chunks_need_not_be_known(rows, chunks):
+    x = unknown(da.from_array(rows, chunks=chunks))
+    model = PCA(n_components=3).fit(x)
+    compare(model, PCA(n_components=3).fit(rows), 1e-12)
+    scores = model.transform(x)
+    assert np.isnan(scores.shape[0])
+    assert scores.shape[1] == 3
+    np.testing.assert_allclose(scores.compute(), model.transform(rows), atol=1e-12)
+    rows[150, 2] = np.nan
+    with pytest.raises(NotFiniteError, match="row 151, column 2"):
+        PCA(n_components=3).fit(unknown(da.from_array(rows, chunks=chunks)))
+
+
+def test_sparse_chunks_of_rows_and_columns_stay_sparse(rng):
+    rows = sp.random_array((200, 60), density=0.05, rng=rng, format="csr")
+    x = da.from_array(rows.toarray(), chunks=(60, 25)).map_blocks(sp.csr_array)
+    expected = PCA(n_components=3).fit(rows.toarray())
+    for solver in ("auto", "krylov"):
+        model = PCA(n_components=3, svd_solver=solver).fit(x)
+        compare(model, expected, 1e-12 if solver == "auto" else 1e-9)
+        assert model.plan_.to_dict()["stored"] is not None
+    assert "(sparse)" in str(model.plan_)
+    scores = model.transform(x)
+    assert type(scores._meta) is np.ndarray
+    np.testing.assert_allclose(scores.compute(), model.transform(rows), atol=1e-12)
+
+
+def test_numbers_of_other_types_become_float64_in_their_chunk(rows):
+    whole = (rows * 1000).astype(np.int32)
+    x = da.from_array(whole, chunks=(64, 5))
+    compare(PCA().fit(x), PCA().fit(whole), 1e-12)
+    assert PCA().fit(x).components_.dtype == np.float64
+    masked = np.ma.masked_greater(rows, rows[3, 1] - 1e-9)
+    x = da.from_array(masked, chunks=(64, 5))
+    expected = PCA(missing="drop").fit(masked.filled(np.nan))
+    compare(PCA(missing="drop").fit(x), expected, 1e-12)
+
+
+def test_an_integer_that_float64_cannot_hold_is_told_with_its_place(rows):
+    whole = np.ones((100, 3), dtype=np.int64)
+    whole[70, 1] = 2**60 + 1
+    with pytest.raises(NotNumericError, match=r"row 70 of all: .*1152921504606846977") as caught:
+        PCA().fit(da.from_array(whole, chunks=(30, 3)))
+    assert caught.value.place == {"row": 70, "column": 1}
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "told"),
+    [
+        (lambda: da.ones(9), ShapeError, "1D array"),
+        (lambda: da.ones((2, 3, 4)), ShapeError, "3D array"),
+        (lambda: da.ones((4, 0)), ShapeError, "0 feature"),
+        (lambda: da.ones((4, 2), dtype=complex), NotNumericError, "Complex"),
+        (lambda: da.ones((4, 2)).astype("U3"), NotNumericError, "no numbers"),
+        (lambda: da.ones((1, 2)), ShapeError, "at least 2 rows"),
+        (lambda: dask.delayed(np.ones)((4, 2)), ParameterError, "Delayed"),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_refused(x, error, told):
+    with pytest.raises(error, match=told):
+        PCA().fit(x())
+
+
+def test_chunks_of_another_shape_than_was_said_are_refused(rows):
+    x = da.from_array(rows, chunks=(50, 5)).map_blocks(lambda b: b[:40], dtype=float)
+    with pytest.raises(ShapeError, match="160 rows came, and the chunks of X say 200"):
+        PCA().fit(x)
+    x = da.from_array(rows, chunks=(50, 5)).map_blocks(lambda b: b[:, :4], dtype=float)
+    with pytest.raises(ShapeError, match=r"\(50, 4\)"):
+        PCA().fit(x)
+
+
+# ---- one pass --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunks", [(20, 5), (20, 2)])
+def test_a_fit_makes_each_chunk_once(rows, chunks):
+    counted = Counted()
+    x = da.from_array(rows, chunks=chunks).map_blocks(counted, dtype=float, meta=rows[:0])
+    model = PCA(n_components=2).fit(x)
+    assert len(counted.made) == x.npartitions
+    assert model.n_samples_ == model.summary_.rows == 200
+    compare(model, PCA(n_components=2).fit(rows), 1e-12)
+    counted.made.clear()
+    scores = model.transform(x)
+    assert not counted.made  # lazily
+    scores.compute()
+    assert len(counted.made) == x.npartitions
+
+
+def test_a_pass_is_one_compute_and_says_that_it_begins_and_ends(rows):
+    begun, told = [], []
+    with dask.callbacks.Callback(start=lambda _: begun.append(1)):
+        x = da.from_array(rows, chunks=(20, 5))
+        model = PCA(n_components=2, svd_solver="krylov").fit(x, progress=told.append)
+    passes = model.certificate_ and model._fitted.passes
+    assert passes > 1
+    assert len(begun) == passes
+    assert [word.number for word in told if word.done] == list(range(1, passes + 1))
+    assert {word.rows for word in told if not word.done} == {0}
+    assert {word.rows for word in told if word.done} == {200}
+    assert [word.number for word in told if not word.done] == list(range(1, passes + 1))
+
+
+def graph_of_pass(x, kind):
+    """The graph that a pass computes."""
+    graphs = []
+    with dask.callbacks.Callback(start=graphs.append), dask.config.set(scheduler="sync"):
+        engine.rows_of(x).share(kind, drop=False, precise=False)
+    assert len(graphs) == 1
+    return graphs[0]
+
+
+def test_vectors_stand_in_a_graph_once_and_the_tree_is_low(rng):
+    p, n = 400, 640
+    x = da.random.default_rng(1).random((n, p), chunks=(10, p))
+    vectors = ImagesOf(rng.random((p, 20)), Columns.of(np.ones((2, p))), None)
+    graph = graph_of_pass(x, vectors)
+    sizes = sorted(len(cloudpickle.dumps(node)) for node in graph.values())
+    assert sizes[-1] > vectors.vectors.nbytes
+    assert sizes[-2] < 10_000
+    # 64 chunks are joined 8 by 8; with a kind of few bytes, one task makes a chunk and sums it.
+    assert sum(str(key).startswith("joined_shares") for key in graph) == 8 + 1
+    tasks = [node for node in graph_of_pass(x, Moments).values() if type(node) is Task]
+    assert len(tasks) == 64 + 8 + 1
+
+
+def stop_at(number):
+    def tell(word):
+        if word.done and word.number == number:
+            raise KeyboardInterrupt
+
+    return tell
+
+
+def test_a_checkpoint_keeps_the_passes_that_are_done_of_the_same_rows(rows, weights, tmp_path):
+    x, path = da.from_array(rows, chunks=(50, 5)), tmp_path / "run"
+    parameters = {"n_components": 2, "svd_solver": "krylov"}
+    with pytest.raises(KeyboardInterrupt):
+        PCA(**parameters).fit(x, checkpoint=path, progress=stop_at(2))
+    for other in (x + 1, x[:, ::-1]):
+        with pytest.raises(CheckpointError):
+            PCA(**parameters).fit(other, checkpoint=path)
+    with pytest.raises(CheckpointError):
+        PCA(**parameters).fit(x, sample_weight=weights, checkpoint=path)
+    begun = []
+    with dask.callbacks.Callback(start=begun.append):
+        model = PCA(**parameters).fit(x, checkpoint=path)
+    expected = PCA(**parameters).fit(x)
+    assert len(begun) == expected._fitted.passes - 2
+    assert (model.components_ == expected.components_).all()
+
+
+# ---- lazily ------------------------------------------------------------------------------------
+
+
+def test_scores_and_rows_are_lazy_arrays(rows):
+    x = da.from_array(rows.astype(np.float32), chunks=(37, 5))
+    model = PCA(n_components=3)
+    scores = model.fit_transform(x)
+    assert isinstance(scores, da.Array)
+    assert scores.chunks == (x.chunks[0], (3,))
+    assert scores.dtype == np.float32
+    back = model.inverse_transform(scores)
+    assert back.chunks == (x.chunks[0], (5,))
+    expected = model.inverse_transform(model.transform(rows.astype(np.float32)))
+    np.testing.assert_allclose(back.compute(), expected, atol=1e-5)
+    with pytest.raises(ShapeError, match="3 components"):
+        model.inverse_transform(x)
+    with pytest.raises(ShapeError, match="4 features"):
+        model.transform(x[:, :4])
+
+
+def test_missing_values_in_scores_are_told_with_their_chunk(rows):
+    model = PCA(n_components=2).fit(rows)
+    rows[150, 2] = np.nan
+    with pytest.raises(NotFiniteError, match=r"X\[2, 2\].*counted in chunk 4"):
+        model.transform(da.from_array(rows, chunks=(37, 5))).compute()
+
+
+def test_rows_come_one_chunk_at_a_time_where_a_fold_cannot_answer(rows):
+    x = chunked(np.split(rows, [30, 30, 120]))
+    model = PCA(n_components=2).fit(rows)
+    assert model.score(x) == pytest.approx(model.score(rows), rel=1e-12)
+    online = PCA(n_components=2).partial_fit(x[:100]).partial_fit(x[100:])
+    compare(online, model, 1e-12)
+    sizes = [len(chunk.data) for chunk in engine.rows_of(x).chunks(45)]
+    assert sizes == [75, 80]
+
+
+# ---- frames ------------------------------------------------------------------------------------
+
+
+def test_a_frame_keeps_its_names_and_gives_an_array(frame, tmp_path):
+    df = dd.from_pandas(frame, npartitions=4)
+    for i in range(4):
+        frame[i * 50 : i * 50 + 50].to_parquet(tmp_path / f"{i}.parquet")
+    model = PCA(n_components=2)
+    scores = model.fit_transform(dd.read_parquet(tmp_path))
+    compare(model, PCA(n_components=2).fit(frame), 1e-12)
+    assert model.feature_names_in_.tolist() == NAMES
+    assert isinstance(scores, da.Array)
+    np.testing.assert_allclose(scores.compute(), model.transform(frame), atol=1e-12)
+    with pytest.raises(ColumnError, match="order"):
+        model.transform(df[NAMES[::-1]])
+
+
+def test_set_output_gives_a_frame_of_the_same_index(frame):
+    df = dd.from_pandas(frame, npartitions=4)
+    model = PCA(n_components=2).set_output(transform="pandas")
+    scores = model.fit_transform(df)
+    assert isinstance(scores, dd.DataFrame)
+    assert list(scores.columns) == ["pca0", "pca1"]
+    assert scores.divisions == df.divisions
+    pd.testing.assert_frame_equal(scores.compute(), model.transform(frame))
+    scores = model.fit(frame.to_numpy()).transform(da.from_array(frame.to_numpy(), chunks=(50, 5)))
+    assert isinstance(scores, dd.DataFrame)
+    assert scores.compute().shape == (200, 2)
+    with pytest.raises(ParameterError, match="polars"):
+        model.set_output(transform="polars").transform(df)
+
+
+def test_columns_without_numbers_are_refused_by_name_before_anything_is_read(frame):
+    df = dd.from_pandas(frame.assign(word="x"), npartitions=2)
+    with pytest.raises(NotNumericError, match="'word'"):
+        PCA().fit(df)
+    with pytest.raises(ShapeError, match="1D"):
+        PCA().fit(df["a"])
+
+
+def test_nullable_whole_and_missing_numbers_of_a_frame(frame):
+    frame = frame.assign(a=(frame.a * 10).round().astype("Int64"), b=frame.b > 3)
+    df = dd.from_pandas(frame, npartitions=3)
+    compare(PCA().fit(df), PCA().fit(frame), 1e-12)
+    frame.loc[1150, "a"] = pd.NA
+    with pytest.raises(NotFiniteError, match="row 151, column 'a'"):
+        PCA().fit(dd.from_pandas(frame, npartitions=3))
+
+
+# ---- weights -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def weights(rng):
+    return rng.integers(0, 4, 200).astype(float)
+
+
+def test_weights_line_up_with_chunks(rows, weights):
+    expected = PCA(n_components=3).fit(rows, sample_weight=weights)
+    x = da.from_array(rows, chunks=(37, 5))
+    for given in (weights, da.from_array(weights, chunks=50), da.from_array(weights, chunks=37)):
+        compare(PCA(n_components=3).fit(x, sample_weight=given), expected, 1e-12)
+    known = da.from_array(weights, chunks=37)
+    compare(PCA(n_components=3).fit(unknown(x), sample_weight=unknown(known)), expected, 1e-12)
+    twice = PCA(n_components=3).fit(rows, sample_weight=2.0)
+    compare(PCA(n_components=3).fit(unknown(x), sample_weight=2.0), twice, 1e-12)
+
+
+def test_weights_of_a_frame_are_a_series_or_one_of_its_columns(frame, weights):
+    expected = PCA(n_components=3).fit(frame, sample_weight=weights)
+    df = dd.from_pandas(frame.assign(w=weights), npartitions=3)
+    model = PCA(n_components=3)
+    scores = model.fit_transform(df, sample_weight="w")
+    compare(model, expected, 1e-12)
+    assert model.feature_names_in_.tolist() == NAMES
+    np.testing.assert_allclose(scores.compute(), expected.transform(frame), atol=1e-12)
+    compare(PCA(n_components=3).fit(df[NAMES], sample_weight=df["w"]), expected, 1e-12)
+    with pytest.raises(ParameterError, match="'z' is no column"):
+        PCA().fit(df, sample_weight="z")
+    with pytest.raises(ParameterError, match="200 weights in memory"):
+        PCA().fit(df[NAMES], sample_weight=weights)
+
+
+def test_weights_that_do_not_line_up_are_refused_with_both_lengths(rows, weights):
+    x = da.from_array(rows, chunks=(50, 5))
+    for short in (weights[:150], da.from_array(weights[:150], chunks=50)):
+        with pytest.raises(ShapeError, match=r"150.* 200 rows"):
+            PCA().fit(x, sample_weight=short)
+    with pytest.raises(ShapeError, match="has 2 and X has 4 chunks"):
+        PCA().fit(unknown(x), sample_weight=unknown(da.from_array(weights, chunks=100)))
+    uneven = da.from_array(weights, chunks=((50, 60, 40, 50),))
+    with pytest.raises(ShapeError, match="has 60 and X has 50 rows in the same chunk"):
+        PCA().fit(unknown(x), sample_weight=unknown(uneven))
+    weights[120] = -1
+    with pytest.raises(ParameterError, match=r"row 120 of all: .*one is -1") as caught:
+        PCA().fit(x, sample_weight=weights)
+    assert caught.value.place["row"] == 120
+
+
+# ---- two worker processes ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    settings = {"distributed.worker.daemon": True, "distributed.scheduler.allowed-failures": 9}
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+# Dask's word on comparing with another scheduler, which earlier versions have.
+BESIDE = pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler")
+
+
+@BESIDE
+@pytest.mark.parametrize("route", [*ROUTES, "krylov", "sketch"])
+def test_a_cluster_gives_the_answer_of_this_process(client, route, rng):
+    parts = parts_of(rng, [40, 0, 1, 70, 9], p=40 if route in ("krylov", "sketch") else 7)
+    parameters = {"n_components": 3, **ROUTES.get(route, {"svd_solver": route})}
+    x = chunked(parts)
+    model = PCA(**parameters).fit(x)
+    with dask.config.set(scheduler="sync"):
+        alike = PCA(**parameters).fit(x)
+    compare(model, alike, 1e-12)
+    np.testing.assert_allclose(
+        model.transform(x).compute(), alike.transform(np.concatenate(parts)), atol=1e-9
+    )
+
+
+def test_faults_come_back_from_a_cluster(client, rng):
+    parts = parts_of(rng, [40, 30, 20])
+    parts[1][12, 5] = np.nan
+    with pytest.raises(NotFiniteError, match="row 53, column 5"):
+        PCA().fit(chunked(parts))
+
+
+def test_large_vectors_go_to_the_workers_without_a_warning(client, rng, monkeypatch):
+    monkeypatch.setattr(engine, "_SMALL", 2**10)
+    monkeypatch.setattr(engine, "_LARGE", 2**12)
+    x = da.random.default_rng(1).random((3000, 400), chunks=(500, 400)) * 3.0 ** -np.arange(400)
+    sent = []
+    scatter = type(client).scatter
+    monkeypatch.setattr(
+        type(client), "scatter", lambda self, *a, **k: sent.append(1) or scatter(self, *a, **k)
+    )
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "30kB"}):
+        model = PCA(n_components=3, svd_solver="krylov").fit(x)
+    assert sent
+    compare(model, PCA(n_components=3, svd_solver="covariance_eigh").fit(x), 1e-9)
+
+
+class Slow:
+    """Marks the chunks it has made in a folder, and takes its time for the first ones."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, block):
+        if block.size:
+            if len(list(self.folder.iterdir())) < 16:
+                time.sleep(0.1)
+            (self.folder / f"{os.getpid()}-{time.monotonic_ns()}").touch()
+        return block
+
+
+@BESIDE
+@pytest.mark.parametrize("route", ["auto", "full", "krylov"])
+def test_a_worker_that_is_killed_in_mid_fit_changes_nothing(client, route, rng, tmp_path):
+    rows = np.concatenate(parts_of(rng, [600], p=30))
+    parameters = {"n_components": 3, "svd_solver": route}
+    x = da.from_array(rows, chunks=(25, 30))
+    with dask.config.set(scheduler="sync"):
+        expected = PCA(**parameters).fit(x)
+    slow = x.map_blocks(Slow(tmp_path), dtype=float, meta=rows[:0])
+    client.wait_for_workers(2)
+    workers = set(client.run(os.getpid).values())
+    killed = []
+
+    def kill():
+        done = Counter()
+        while max(done.values(), default=0) < 3:
+            time.sleep(0.01)
+            done = Counter(int(path.name.partition("-")[0]) for path in tmp_path.iterdir())
+        victim = done.most_common(1)[0][0]
+        os.kill(victim, signal.SIGKILL)
+        killed.extend((victim, done.total()))
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    model = PCA(**parameters).fit(slow)
+    killer.join()
+    # It had made some chunks of the first pass, and others were still to come.
+    victim, made = killed
+    assert victim in workers
+    assert made < 24 <= len(list(tmp_path.iterdir()))
+    assert model.n_samples_ == model.summary_.rows == 600
+    compare(model, expected, 1e-12)

@@ -1,0 +1,430 @@
+"""Rows on a device: they stay there, come in any precision, and mix with rows of the host."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import replace
+from threading import Barrier, Thread
+
+import numpy as np
+import on_strict
+import on_torch
+import pytest
+import scipy.sparse as sp
+
+from princomp import PCA, Moments, Triangle, load
+from princomp.engines import device_spaces
+from princomp.errors import (
+    NotAvailableError,
+    NotFiniteError,
+    NotNumericError,
+    ParameterError,
+    PrincompError,
+    ShapeError,
+)
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+pytest.importorskip("array_api_strict", reason="array_api_strict is not installed")
+
+
+class Library:
+    """How a test makes arrays of a library and reads them."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def there(self, rows):
+        return torch.from_numpy(np.array(rows)) if self.name == "torch" else on_strict.there(rows)
+
+    def here(self, array):
+        return array.numpy() if self.name == "torch" else on_strict.here(array)
+
+
+@pytest.fixture(params=["torch", "array_api_strict"])
+def library(request):
+    return Library(request.param)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of a few hundred rows, so that a table is many of them."""
+    for name, whole in device_spaces._SPACES.items():
+        small = {}
+
+        def space(device, whole=whole, small=small):
+            if device not in small:
+                small[device] = replace(whole(device), numbers=1)
+            return small[device]
+
+        monkeypatch.setitem(device_spaces._SPACES, name, space)
+
+
+def rows_of(rng, n=1500, p=8, dtype=np.float64, mean=2.0):
+    turn = np.linalg.qr(rng.standard_normal((p, p)))[0]
+    return (((rng.standard_normal((n, p)) * 2.0 ** -np.arange(p)) @ turn) + mean).astype(dtype)
+
+
+def alike(model, expected, bound=1e-12):
+    largest = expected.explained_variance_[0]
+    np.testing.assert_allclose(
+        model.explained_variance_, expected.explained_variance_, rtol=0, atol=bound * largest
+    )
+    np.testing.assert_allclose(model.mean_, expected.mean_, rtol=bound)
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e3 * bound)
+    assert model.n_samples_ == expected.n_samples_
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "krylov", "sketch"])
+@pytest.mark.parametrize("scale", [None, "unit", "range"])
+def test_many_blocks_are_one_table(library, small_blocks, solver, scale, rng):
+    X = rows_of(rng)
+    parameters = {"n_components": 3, "svd_solver": solver, "scale": scale}
+    model, expected = PCA(**parameters).fit(library.there(X)), PCA(**parameters).fit(X)
+    alike(model, expected, 1e-9 if solver == "sketch" else 1e-12)
+    assert model.plan_.solver == {"full": "svd", "krylov": "krylov", "sketch": "nystrom"}.get(
+        solver, "eigh"
+    )
+    assert model.certificate_.residuals.max() < 1e-9
+    assert model.plan_.facts.engine.startswith(library.name)
+
+
+def test_scores_and_rows_are_of_the_same_kind_and_there(library, small_blocks, rng):
+    X = rows_of(rng, dtype=np.float32)
+    model = PCA(3, whiten=True, scale="unit").fit(X)
+    scores = model.transform(library.there(X))
+    expected = model.transform(X)
+    found = library.here(scores)  # which looks at the device
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    back = library.here(model.inverse_transform(scores))
+    assert back.dtype == np.float32
+    np.testing.assert_allclose(back, model.inverse_transform(expected), rtol=0, atol=1e-5)
+    both = library.here(PCA(3).fit_transform(library.there(X)))
+    np.testing.assert_allclose(both, PCA(3).fit_transform(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e5])
+def test_scores_keep_their_digits_whatever_the_mean(library, mean, rng):
+    X = rows_of(rng, dtype=np.float32, mean=mean)
+    model = PCA(2).fit(X)
+    found, expected = library.here(model.transform(library.there(X))), model.transform(X)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "krylov"])
+def test_nothing_but_results_comes_to_the_host(library, small_blocks, solver, rng, monkeypatch):
+    n, p, k = 4000, 40, 3
+    X, sizes = library.there(rows_of(rng, n, p)), []
+
+    def watched(method):
+        def told(array, *args, **options):
+            sizes.append(int(np.prod(array.shape)))
+            return method(array, *args, **options)
+
+        return told
+
+    kind = type(X)
+    for name in ("cpu", "numpy", "tolist", "__array__", "to_device"):
+        if hasattr(kind, name):
+            monkeypatch.setattr(kind, name, watched(getattr(kind, name)))
+    model = PCA(k, svd_solver=solver).fit(X)
+    scores = model.transform(X)
+    model.inverse_transform(scores)
+    model.certificate_  # noqa: B018  (made when it is read)
+    if solver == "auto":
+        model.partial_fit(X[:1000, :]).forget(X[:1000, :])
+        model.explained_variance_  # noqa: B018  (solves)
+    assert 0 < max(sizes) <= p * (k + 8 + 2)
+
+
+def test_axes_go_to_a_device_once(library, rng, monkeypatch):
+    X = rows_of(rng)
+    model = PCA(3).fit(X)
+    puts = []
+    put = device_spaces.Space.put
+    monkeypatch.setattr(
+        device_spaces.Space, "put", lambda *args, **more: puts.append(1) or put(*args, **more)
+    )
+    first = library.here(model.transform(library.there(X[:100])))
+    count = len(puts)
+    again = library.here(model.transform(library.there(X[:100])))
+    assert len(puts) == count > 0
+    assert (first == again).all()
+
+
+def test_batches_come_and_go_on_the_host_and_there(library, small_blocks, rng):
+    X = rows_of(rng)
+    there, expected = library.there(X), PCA(3).fit(X)
+    for batches in (
+        [there[:600, :], there[600:, :]],
+        [X[:600], there[600:, :]],
+        [there[:600, :], X[600:700], there[700:, :]],
+    ):
+        model = PCA(3)
+        for batch in batches:
+            model.partial_fit(batch)
+        alike(model, expected)
+    fewer = PCA(3).fit(X[500:])
+    alike(copy.copy(model).forget(there[:500, :]), fewer, 1e-11)
+    alike(copy.copy(model).forget(X[:500]), fewer, 1e-11)
+    alike(PCA(3).fit(X).forget(there[:500, :]), fewer, 1e-11)
+    one, other = PCA(3).fit(there[:600, :]), PCA(3).fit(X[600:])
+    alike(copy.copy(one).merge(other), expected)
+    alike(copy.copy(other).merge(one), expected)
+    with pytest.raises(ShapeError, match="cannot remove"):
+        PCA(3).fit(there[:500, :]).forget(there)
+    with pytest.raises(NotAvailableError, match="decay"):
+        PCA(3, decay=0.9).partial_fit(there)
+
+
+def test_a_model_of_a_device_is_saved_and_sent_as_any_other(library, rng, tmp_path):
+    X = rows_of(rng)
+    for solver, kind in (("auto", Moments), ("full", Triangle)):
+        model = PCA(3, svd_solver=solver).fit(library.there(X))
+        expected = PCA(3, svd_solver=solver).fit(X)
+        model.save(tmp_path / "model.pca")
+        for found in (load(tmp_path / "model.pca"), pickle.loads(pickle.dumps(model))):
+            assert type(found.summary_) is kind
+            np.testing.assert_array_equal(found.components_, model.components_)
+            alike(found.rescaled("unit"), expected.rescaled("unit"), 1e-11)
+        assert type(model.summary_) is kind
+        alike(model.rescaled("unit"), expected.rescaled("unit"), 1e-11)
+        alike(model.truncated(2), expected.truncated(2))
+
+
+def test_weights_are_frequencies(library, small_blocks, rng):
+    X = rows_of(rng)
+    weights = rng.integers(0, 4, len(X)).astype(np.float64)
+    X[weights == 0] = np.nan
+    expected = PCA(3).fit(X, sample_weight=weights)
+    for solver in ("auto", "full", "krylov"):
+        for given in (weights, library.there(weights)):
+            alike(PCA(3, svd_solver=solver).fit(library.there(X), sample_weight=given), expected)
+    weights[7] = -1
+    with pytest.raises(ParameterError, match=r"sample_weight\[7\] is -1"):
+        PCA(3).fit(library.there(X), sample_weight=weights)
+    with pytest.raises(ShapeError, match="1500 rows"):
+        PCA(3).fit(library.there(X), sample_weight=weights[1:])
+
+
+def test_what_is_not_finite_is_found_where_it_stands(library, small_blocks, rng):
+    X = rows_of(rng)
+    expected = PCA(3).fit(X)
+    X[900, 2], X[1400, 1] = np.nan, np.inf
+    for solver in ("auto", "full", "krylov"):
+        with pytest.raises(NotFiniteError, match="NaN: the first at row 901, column 2") as caught:
+            PCA(3, svd_solver=solver).fit(library.there(X))
+        assert caught.value.place == {"row": 901, "column": 2}
+        with pytest.raises(NotFiniteError, match="infinity: the first at row 1,401, column 1"):
+            PCA(3, svd_solver=solver, missing="drop").fit(library.there(X))
+    with pytest.raises(NotFiniteError, match="NaN: the first at row 901, column 2"):
+        expected.transform(library.there(X))
+    X[1400, 0] = np.nan
+    for solver in ("auto", "full", "krylov"):
+        model = PCA(3, svd_solver=solver, missing="drop").fit(library.there(X))
+        alike(model, PCA(3, svd_solver=solver, missing="drop").fit(X))
+        assert model.n_dropped_ == 2
+    scores = library.here(model.transform(library.there(X)))
+    assert np.flatnonzero(np.isnan(scores).any(axis=1)).tolist() == [900, 1400]
+
+
+@pytest.mark.parametrize("factor", [1e25, 1e-25, 1e-30])
+def test_squares_that_float32_cannot_hold_are_summed_in_float64(library, factor, rng):
+    X = (rows_of(rng, mean=0.0) * factor).astype(np.float32)
+    for solver in ("auto", "krylov"):
+        alike(PCA(3, svd_solver=solver).fit(library.there(X)), PCA(3).fit(X), 1e-5)
+
+
+def test_squares_that_float64_cannot_hold_are_refused(library, rng):
+    X = rows_of(rng)
+    X[:, 4] *= 1e200
+    with pytest.raises(NotFiniteError, match="squares of column 4 overflow"):
+        PCA(3).fit(library.there(X))
+
+
+def test_constant_columns_and_first_rows_unlike_the_rest(library, small_blocks, rng):
+    X = rows_of(rng)
+    X[:, 3], X[:, 5] = 1e9 + 1 / 3, 0.0
+    X[:300] -= 1e6  # a first guess at the mean that is far from it
+    X[:300, (3, 5)] += 1e6
+    model, expected = PCA(3).fit(library.there(X)), PCA(3).fit(X)
+    alike(model, expected, 1e-11)
+    assert model.var_[3] == model.var_[5] == 0
+    assert (model.components_[:, (3, 5)] == 0).all()
+    alike(PCA(3, svd_solver="full").fit(library.there(X)), PCA(3, svd_solver="full").fit(X), 1e-11)
+    nothing = PCA(2).fit(library.there(np.full((5, 3), 0.1)))
+    assert (nothing.explained_variance_ == 0).all()
+
+
+def test_variances_that_squaring_loses_are_found_by_qr(library, rng):
+    X = rows_of(rng) * 10.0 ** -(3.0 * np.arange(8))
+    model, expected = PCA(4).fit(library.there(X)), PCA(4).fit(X)
+    assert model.plan_.solver == expected.plan_.solver == "svd"
+    np.testing.assert_allclose(
+        model.singular_values_, expected.singular_values_, rtol=0,
+        atol=1e-13 * expected.singular_values_[0],
+    )  # fmt: skip
+
+
+def test_wide_columns_are_searched_on_the_device(library, monkeypatch, rng):
+    from princomp.summaries import device_gram
+
+    monkeypatch.setattr("princomp.planning.routes.LANCZOS_COLUMNS", 100)
+    monkeypatch.setattr(device_gram, "_PANEL", 64)
+    X = rows_of(rng, 400, 200)
+    X[:, 2] = 7.0
+    model = PCA(2).fit(library.there(X))
+    assert model.plan_.solver == "lanczos"
+    alike(model, PCA(2, svd_solver="covariance_eigh").fit(X))
+    assert model.certificate_.residuals.max() < 1e-12
+
+
+@pytest.mark.parametrize("p", [300, 40])
+def test_more_columns_than_rows(library, p, rng):
+    X = rows_of(rng, 30, p)
+    for parameters in ({"n_components": 3}, {"n_components": 3, "svd_solver": "full"}):
+        alike(PCA(**parameters).fit(library.there(X)), PCA(**parameters).fit(X), 1e-11)
+    assert PCA().fit(library.there(X)).n_components_ == 30
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        ("bfloat16", np.float32),
+        ("float16", np.float32),
+        ("int32", np.float64),
+        ("uint8", np.float64),
+        ("bool", np.float64),
+    ],
+)
+def test_other_numbers_become_float32_or_float64(kind, dtype, rng):
+    X = torch.from_numpy(rng.integers(0, 2, (200, 4))).to(getattr(torch, kind))
+    expected = PCA(2).fit(X.to(torch.float64).numpy())
+    model = PCA(2).fit(X)
+    alike(model, expected, 1e-5 if dtype == np.float32 else 1e-12)
+    assert model.components_.dtype == dtype
+    assert model.transform(X).numpy().dtype == dtype
+
+
+def test_tensors_of_any_order_and_history(rng):
+    X = rows_of(rng)
+    expected = PCA(3).fit(X)
+    turned = torch.from_numpy(np.array(X.T)).T
+    strided = torch.from_numpy(np.repeat(X, 2, axis=1))[:, ::2]
+    followed = torch.from_numpy(np.array(X)).requires_grad_()
+    parameter = torch.nn.Parameter(torch.from_numpy(np.array(X)))
+    for tensor in (turned, strided, followed, parameter):
+        alike(PCA(3).fit(tensor), expected)
+        scores = expected.transform(tensor)
+        assert not scores.requires_grad
+        np.testing.assert_allclose(scores.numpy(), expected.transform(X), atol=1e-12)
+    assert followed.requires_grad
+    with torch.inference_mode():
+        alike(PCA(3).fit(torch.from_numpy(np.array(X))), expected)
+
+
+def test_what_is_no_table_is_refused_with_the_reason(library, rng):
+    X = rows_of(rng)
+    for wrong, error, told in (
+        (X[0], ShapeError, "Expected 2D array"),
+        (X[:, :, None], ShapeError, "Expected 2D array"),
+        (X[:0], ShapeError, "0 sample"),
+        (X[:, :0], ShapeError, "0 feature"),
+        (X + 1j, NotNumericError, "Complex data not supported"),
+        (X[:1], ShapeError, "1 sample"),
+    ):
+        with pytest.raises(error, match=told):
+            PCA(2).fit(library.there(wrong))
+    large = np.arange(12).reshape(6, 2)
+    large[4, 1] = 2**60
+    with pytest.raises(NotNumericError, match="row 4, column 1 is beyond"):
+        PCA(1).fit(library.there(large))
+    model = PCA(2).fit(library.there(X))
+    with pytest.raises(ShapeError, match="expecting 8 features"):
+        model.transform(library.there(X[:, 1:]))
+    with pytest.raises(ShapeError, match="2 components"):
+        model.inverse_transform(library.there(X))
+    with pytest.raises(NotAvailableError, match="host's memory"):
+        model.score_samples(library.there(X))
+    with pytest.raises(ParameterError, match="multiplies rows in memory"):
+        PCA(2, svd_solver="randomized").fit(library.there(X))
+
+
+def test_strict_flags_change_nothing(rng):
+    import array_api_strict as xp
+
+    X = rows_of(rng)
+    X[3, 2] = np.nan
+    expected = PCA(3, missing="drop").fit(X)
+    with xp.ArrayAPIStrictFlags(boolean_indexing=False, data_dependent_shapes=False):
+        alike(PCA(3, missing="drop").fit(on_strict.there(X)), expected)
+
+
+@pytest.mark.parametrize("layout", ["csr", "coo"])
+def test_sparse_tensors_stay_sparse(layout, rng):
+    X = np.where(rng.random((200, 30)) < 0.1, rng.standard_normal((200, 30)), 0.0)
+    tensor = on_torch.tensor([sp.csr_array(X)])
+    if layout == "coo":
+        tensor = torch.from_numpy(X).to_sparse_coo()
+    model, expected = PCA(3).fit(tensor), PCA(3).fit(X)
+    alike(model, expected)
+    assert model.plan_.facts.stored == np.count_nonzero(X)
+    np.testing.assert_allclose(
+        model.transform(tensor).numpy(), expected.transform(X), rtol=0, atol=1e-12
+    )
+
+
+def test_products_keep_all_bits_and_settings_come_back(rng):
+    matmul, cpu = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    if not hasattr(matmul, "fp32_precision"):
+        pytest.skip("this torch has no setting for processors")
+    before = matmul.fp32_precision, cpu.fp32_precision
+    X = rows_of(rng, dtype=np.float32)
+    try:
+        matmul.fp32_precision, cpu.fp32_precision = "tf32", "bf16"
+        alike(PCA(3).fit(torch.from_numpy(X)), PCA(3).fit(X), 1e-5)
+        assert (matmul.fp32_precision, cpu.fp32_precision) == ("tf32", "bf16")
+        space, together, seen = device_spaces._torch(torch.device("cpu")), Barrier(2), []
+
+        def one():
+            with space.exact():
+                together.wait()
+                seen.append(matmul.fp32_precision)
+
+        threads = [Thread(target=one) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == ["ieee", "ieee"]
+        assert (matmul.fp32_precision, cpu.fp32_precision) == ("tf32", "bf16")
+    finally:
+        matmul.fp32_precision, cpu.fp32_precision = before
+
+
+def test_a_checkpoint_and_progress_go_along(library, rng, tmp_path):
+    X, seen = rows_of(rng), []
+    model = PCA(3).fit(library.there(X), progress=seen.append, checkpoint=tmp_path / "run")
+    alike(model, PCA(3).fit(X))
+    assert seen[-1].done
+    alike(PCA(3).fit(library.there(X), checkpoint=tmp_path / "run"), PCA(3).fit(X))
+
+
+def test_every_error_says_what_to_do(rng):
+    tensor = torch.from_numpy(rows_of(rng)).reshape(-1)
+    with pytest.raises(PrincompError, match="Hint: "):
+        PCA(2).fit(tensor)
+
+
+def test_a_first_guess_that_weighs_nothing_is_made_again(library, small_blocks, rng):
+    X, weights = rows_of(rng), np.ones(1500)
+    X[:300] += 1e6
+    weights[:300] = 1e-8
+    for solver in ("auto", "full"):
+        model = PCA(3, svd_solver=solver).fit(library.there(X), sample_weight=weights)
+        expected = PCA(3, svd_solver="full").fit(X, sample_weight=weights)
+        np.testing.assert_allclose(
+            model.explained_variance_, expected.explained_variance_, rtol=1e-9
+        )

@@ -1,0 +1,177 @@
+"""Rows of the host, read and copied to a device block by block."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import princomp
+from princomp import PCA
+from princomp.engines import device_spaces
+from princomp.errors import (
+    MemoryLimitError,
+    NotFiniteError,
+    ParameterError,
+)
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+
+N, P = 3000, 6
+LIMIT = "200kB"  # blocks of 400 to 700 rows
+
+
+@pytest.fixture
+def table(rng):
+    return (rng.standard_normal((N, P)) * 2.0 ** -np.arange(P)) + 2.0
+
+
+def alike(model, expected, bound=1e-12):
+    largest = expected.explained_variance_[0]
+    np.testing.assert_allclose(
+        model.explained_variance_, expected.explained_variance_, rtol=0, atol=bound * largest
+    )
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e3 * bound)
+    assert model.n_samples_ == expected.n_samples_
+
+
+@pytest.fixture(params=["array", "file", "frame", "callable", "sparse"])
+def origin(request, table, tmp_path):
+    if request.param == "file":
+        np.save(tmp_path / "rows.npy", table)
+        return str(tmp_path / "rows.npy")
+    return {
+        "array": table,
+        "frame": pd.DataFrame(table, columns=list("abcdef")),
+        "callable": lambda: (table[at : at + 77] for at in range(0, N, 77)),
+        "sparse": sp.csr_array(table),
+    }[request.param]
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "krylov"])
+def test_rows_of_any_origin_are_summed_there(origin, solver, table):
+    rows = princomp.on_device(origin, "cpu", memory_limit=LIMIT)
+    model = PCA(2, svd_solver=solver).fit(rows)
+    expected = PCA(2).fit(table)
+    alike(model, expected)
+    scores = model.transform(rows)
+    assert isinstance(scores, torch.Tensor)
+    np.testing.assert_allclose(scores.numpy(), expected.transform(table), atol=1e-12)
+    if isinstance(origin, pd.DataFrame):
+        assert model.feature_names_in_.tolist() == list("abcdef")
+
+
+def test_blocks_are_no_larger_than_the_limit_allows(table):
+    rows = princomp.on_device(table, "cpu", memory_limit=LIMIT)
+    sizes = [block.rows.shape[0] for block in rows.blocks(10**6)]
+    assert sum(sizes) == N
+    assert 32 < max(sizes) <= 200_000 // (48 * P)
+    whole = princomp.on_device(table, "cpu")
+    assert [block.rows.shape[0] for block in whole.blocks(10**6)] == [N]
+
+
+def test_an_iterator_is_read_once(table):
+    def batches():
+        return iter([table[:5], table[5:1700], table[1700:]])
+
+    model = PCA(2).fit(princomp.on_device(batches(), "cpu", memory_limit=LIMIT))
+    alike(model, PCA(2).fit(table))
+    table[1800, 4] = np.nan
+    with pytest.raises(NotFiniteError, match="row 1,801, column 4"):
+        PCA(2).fit(princomp.on_device(batches(), "cpu", memory_limit=LIMIT))
+
+
+def test_batches_and_weights(table, rng):
+    expected = PCA(2).fit(table)
+    model = PCA(2).partial_fit(princomp.on_device(table[:999], "cpu")).partial_fit(table[999:])
+    alike(model, expected)
+    alike(model.forget(princomp.on_device(table[:999], "cpu")), PCA(2).fit(table[999:]), 1e-11)
+    weights = rng.integers(0, 3, N)
+    rows = princomp.on_device(table, "cpu", memory_limit=LIMIT)
+    alike(PCA(2).fit(rows, sample_weight=weights), PCA(2).fit(table, sample_weight=weights))
+    rows = princomp.on_device(lambda: iter([table]), "cpu")
+    with pytest.raises(ParameterError, match="number of rows"):
+        PCA(2).fit(rows, sample_weight=weights)
+
+
+def test_the_place_in_a_file_is_told(table, tmp_path):
+    table[2500, 3] = np.nan
+    np.save(tmp_path / "rows.npy", table)
+    rows = princomp.on_device(tmp_path / "rows.npy", "cpu", memory_limit=LIMIT)
+    with pytest.raises(NotFiniteError, match=r"row 2,501, column 3 of .*rows\.npy"):
+        PCA(2).fit(rows)
+    alike(PCA(2, missing="drop").fit(rows), PCA(2, missing="drop").fit(table))
+
+
+def test_what_does_not_fit_is_refused_with_what_would(rng):
+    rows = princomp.on_device(rng.standard_normal((300, 200)), "cpu", memory_limit="1MB")
+    with pytest.raises(MemoryLimitError, match=r"allow .*krylov") as caught:
+        PCA(2, svd_solver="covariance_eigh").fit(rows)
+    needed = caught.value.place["needed"]
+    assert needed > 10**6
+    rows = princomp.on_device(rng.standard_normal((300, 200)), "cpu", memory_limit=needed)
+    PCA(2, svd_solver="covariance_eigh").fit(rows)
+
+
+def test_devices_that_are_not_there():
+    with pytest.raises(ParameterError, match="device='nowhere' is not there"):
+        princomp.on_device(np.eye(3), "nowhere")
+    with pytest.raises(ParameterError, match="size of memory"):
+        princomp.on_device(np.eye(3), "cpu", memory_limit="much")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_pinned_buffers_hold_each_block_as_long_as_it_is_summed(table):
+    rows = princomp.on_device(table.astype(np.float32), "cuda", memory_limit=LIMIT)
+    seen = [block.rows.cpu().numpy() for block in rows.blocks(500)]
+    np.testing.assert_array_equal(np.concatenate(seen), table.astype(np.float32))
+    alike(PCA(2).fit(rows), PCA(2).fit(table.astype(np.float32)), 1e-5)
+    assert device_spaces.space_named("cuda").free() > 0
+
+
+def test_blocks_go_through_two_buffers(monkeypatch, rng):
+    """The same code with a GPU's streams played by nothing: what is copied where, and how much."""
+    from princomp.engines import device_staging
+
+    class Nothing:
+        def __init__(self, *args):
+            self.waited = 0
+
+        def __getattr__(self, name):
+            return lambda *args: None
+
+    empty, made = torch.empty, []
+
+    def allocated(shape, pin_memory=False, **options):
+        made.append((tuple(shape), pin_memory))
+        return empty(shape, **options)
+
+    monkeypatch.setattr(torch, "empty", allocated)
+    for name in ("Stream", "Event", "current_stream"):
+        monkeypatch.setattr(torch.cuda, name, Nothing)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    blocks = [rng.standard_normal((rows, 3)) for rows in (50, 50, 50, 50, 7)]
+    device = torch.device("cpu")
+    copied = device_staging._pinned(iter(blocks), device, 1000, 3, np.dtype(np.float64))
+    addresses = []
+    for block, there in zip(blocks, copied, strict=True):
+        np.testing.assert_array_equal(there.numpy(), block)
+        addresses.append(there.data_ptr())
+    assert made == [((50, 3), True), ((50, 3), False)] * 2
+    assert len(set(addresses)) == 2
+    assert addresses[0] == addresses[2] != addresses[1]
+
+
+def test_without_the_library_the_extra_is_named(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "array_api_compat.torch", None)
+    device_spaces._torch.cache_clear()
+    with pytest.raises(princomp.PrincompError, match=r"pip install 'princomp\[torch\]'"):
+        PCA(1).fit(torch.eye(3))
+    monkeypatch.undo()
+    PCA(1).fit(torch.eye(3))

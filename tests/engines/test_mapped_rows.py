@@ -1,0 +1,291 @@
+"""Feature maps where the rows lie: Dask, Spark, ranks, and arrays on a device."""
+
+from __future__ import annotations
+
+import numpy as np
+import on_gloo
+import on_mpi
+import on_spark
+import on_strict
+import pandas as pd
+import pytest
+
+from princomp import PCA
+from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
+from princomp.feature_maps import (
+    Fourier,
+    Nystrom,
+    TensorSketch,
+    agreed_landmarks,
+    enough_landmarks,
+    landmarks,
+    mapped,
+)
+from princomp.kernel_functions import KernelFunction
+
+RBF = KernelFunction("rbf", gamma=0.1)
+POLY = KernelFunction("poly", gamma=0.2, degree=2)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(21).standard_normal((3000, 4)) + 3.0
+
+
+@pytest.fixture(scope="module")
+def map(rows):
+    return Nystrom.of(RBF, landmarks(rows, 50).points)
+
+
+@pytest.fixture(scope="module")
+def expected(rows, map):
+    return PCA(3).fit(map.images(rows))
+
+
+def alike(model, expected, rtol=1e-10, atol=1e-9):
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=rtol)
+    np.testing.assert_allclose(model.components_, expected.components_, atol=atol)
+    np.testing.assert_allclose(model.mean_, expected.mean_, atol=atol)
+    assert model.n_samples_ == expected.n_samples_
+
+
+# ---- Dask ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dask():
+    pytest.importorskip("dask.dataframe", reason="Dask is not installed")
+    import dask
+
+    with dask.config.set(scheduler="threads"):
+        yield
+
+
+def in_dask(rows, kind):
+    import dask.array as da
+    import dask.dataframe as dd
+
+    if kind == "array":
+        return da.from_array(rows, chunks=(700, 3))
+    return dd.from_pandas(pd.DataFrame(rows, columns=list("abcd")), npartitions=4)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_dask(dask, rows, map, expected, kind):
+    table = in_dask(rows, kind)
+    np.testing.assert_array_equal(landmarks(table, 50).points, map.points)
+    model = PCA(3).fit(mapped(table, map))
+    alike(model, expected)
+    scores = model.transform(mapped(table, map))
+    assert type(scores).__module__.startswith("dask")
+    np.testing.assert_allclose(scores.compute(), expected.transform(map.images(rows)), atol=1e-9)
+    parts = PCA(3).partial_fit(mapped(table, map))
+    alike(parts, expected)
+
+
+def test_weights_in_dask_go_with_the_rows(dask, rows, map):
+    weights = np.random.default_rng(1).integers(0, 3, len(rows)).astype(float)
+    expected = PCA(3).fit(map.images(rows), sample_weight=weights)
+    model = PCA(3).fit(mapped(in_dask(rows, "array"), map), sample_weight=weights)
+    alike(model, expected)
+    frame = in_dask(np.column_stack([rows, weights])[:, :4], "frame").assign(w=1.0)
+    with pytest.raises(ShapeError, match="5 columns"):
+        mapped(frame, map)
+
+
+def test_a_fault_in_dask_names_the_cell_of_the_row(dask, rows, map):
+    table = rows.copy()
+    table[2222, 2] = np.nan
+    for kind, column in (("array", "column 2"), ("frame", "column 'c'")):
+        with pytest.raises(NotFiniteError, match=f"NaN: the first at row 2,223, {column}"):
+            PCA(2).fit(mapped(in_dask(table, kind), map))
+        with pytest.raises(NotFiniteError, match=f"NaN: the first at row 2,223, {column}"):
+            landmarks(in_dask(table, kind), 30)
+    whole = PCA(2).fit(map.images(rows))
+    with pytest.raises(NotFiniteError, match="'c'"):
+        whole.transform(mapped(in_dask(table, "frame"), map)).compute()
+    model = PCA(3, missing="drop").fit(mapped(in_dask(table, "array"), map, holes=True))
+    assert model.n_dropped_ == 1
+    alike(model, PCA(3).fit(map.images(np.delete(rows, 2222, axis=0))))
+    scores = model.transform(mapped(in_dask(table, "array"), map, holes=True)).compute()
+    assert np.isnan(scores).any(axis=1).nonzero()[0].tolist() == [2222]
+
+
+def test_other_routes_over_images_in_dask(dask, rows, map, expected):
+    table = in_dask(rows, "array")
+    for solver in ("full", "krylov"):
+        model = PCA(3, svd_solver=solver).fit(mapped(table, map))
+        alike(model, expected, rtol=1e-7, atol=1e-3)
+    ranged = PCA(3, scale="range").fit(mapped(table, map))
+    alike(ranged, PCA(3, scale="range").fit(map.images(rows)))
+
+
+def test_how_many_landmarks_it_takes_does_not_depend_on_the_engine(dask, rows):
+    here = enough_landmarks(rows, RBF, 2, tolerance=0.05)
+    there = enough_landmarks(in_dask(rows, "array"), RBF, 2, tolerance=0.05)
+    assert there.map.same_as(here.map)
+    assert there.tried == here.tried
+
+
+# ---- Spark -----------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(bool(on_spark.missing()), reason=str(on_spark.missing()))
+def test_spark(rows, map, expected):
+    from pyspark.sql import functions
+
+    frame = on_spark.frame(np.split(rows, [1000, 1000, 2500])).cache()
+    arrays = frame.select(functions.array(*frame.columns).alias("rows"))
+    np.testing.assert_array_equal(landmarks(frame, 50).points, map.points)
+    alike(PCA(3).fit(mapped(frame, map)), expected)
+    model = PCA(3).fit(mapped(arrays, map))
+    alike(model, expected)
+    scored = model.transform(mapped(arrays, map))
+    assert scored.columns == ["rows", "pca_features"]
+    scores = np.array([row[1] for row in scored.collect()])
+    np.testing.assert_allclose(scores, expected.transform(map.images(rows)), atol=1e-9)
+    weighted = frame.withColumn("w", functions.lit(2.0))
+    with pytest.raises(ShapeError, match="5 columns"):
+        mapped(weighted, map)
+
+
+@pytest.mark.skipif(bool(on_spark.missing()), reason=str(on_spark.missing()))
+def test_a_fault_in_spark_names_the_cell_of_the_row(rows, map):
+    table = rows[:90].copy()
+    table[77, 1] = np.inf
+    with pytest.raises(NotFiniteError, match="infinity: the first at row 78, column 'x1'"):
+        PCA(2).fit(mapped(on_spark.frame(np.split(table, [30, 60])), map))
+
+
+# ---- ranks -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on", [on_mpi, on_gloo], ids=["mpi", "gloo"])
+def test_ranks(rows, map, expected, on):
+    if on.missing():
+        pytest.skip(on.missing())
+    size = on.SERVER.size
+    for cuts in ([len(rows)] * (size - 1), [100 * (i + 1) for i in range(size - 1)]):
+        tables = np.split(rows, cuts)
+        outcomes = on.SERVER.call("mapped", tables, RBF, 50, 0)
+        for points, model in outcomes:
+            np.testing.assert_array_equal(points, map.points)
+            alike(model, expected)
+    for points, model in on.SERVER.call("mapped_by_the_first", tables, RBF, 50, 0):
+        np.testing.assert_array_equal(points, map.points)
+        alike(model, expected)
+    bad = [part.copy() for part in tables]
+    bad[0][5, 2] = np.nan
+    for case in ("mapped", "mapped_by_the_first"):
+        with pytest.raises(NotFiniteError, match=r"NaN: the first at .*(column 2|5, 2)"):
+            on.SERVER.call(case, bad, RBF, 50, 0)
+
+
+def test_ranks_must_be_ranks(rows):
+    with pytest.raises(ParameterError, match="comm"):
+        agreed_landmarks(object(), rows, 5)
+
+
+# ---- devices ---------------------------------------------------------------------------
+
+
+class OnTorch:
+    @staticmethod
+    def there(rows):
+        import torch
+
+        return torch.from_numpy(np.array(rows))
+
+    @staticmethod
+    def here(array):
+        return array.numpy()
+
+
+@pytest.fixture(params=["torch", "array_api_strict"])
+def device(request):
+    pytest.importorskip(request.param)
+    pytest.importorskip("array_api_compat")
+    return OnTorch if request.param == "torch" else on_strict
+
+
+MAPS = {
+    "rbf": lambda rows: Nystrom.of(RBF, rows[:40]),
+    "linear": lambda rows: Nystrom.of(KernelFunction("linear"), rows[:40]),
+    "poly": lambda rows: Nystrom.of(POLY, rows[:40]),
+    "sigmoid": lambda rows: Nystrom.of(KernelFunction("sigmoid", gamma=0.01, coef0=1), rows[:40]),
+    "cosine": lambda rows: Nystrom.of(KernelFunction("cosine"), rows[:40]),
+    "waves": lambda rows: Fourier.of(RBF, 4, 80),
+    "waves about a shift": lambda rows: Fourier.of(RBF.about(rows.mean(axis=0)), 4, 80),
+    "waves of a Laplacian": lambda rows: Fourier.of(KernelFunction("laplacian", gamma=0.1), 4, 80),
+}
+
+
+@pytest.mark.parametrize("made", MAPS.values(), ids=MAPS)
+def test_a_device(device, rows, made):
+    map = made(rows)
+    table = device.there(rows)
+    images = map.images(rows)
+    # A projection that enlarges no rounding of the images.
+    expected = PCA(2).fit(images)
+    model = PCA(2).fit(mapped(table, map))
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-8)
+    scores = model.transform(mapped(table, map))
+    assert type(scores) is type(table)
+    np.testing.assert_allclose(device.here(scores), model.transform(images), atol=1e-7)
+
+
+def test_float32_stays_float32_on_a_device(device, rows):
+    single = rows.astype(np.float32)
+    map = Nystrom.of(RBF, single[:40])
+    there = mapped(device.there(single), map)
+    block = next(there.blocks(3000)).rows
+    found = device.here(block)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(
+        found @ found.T, map.images(single) @ map.images(single).T, atol=1e-4
+    )
+
+
+def test_landmarks_of_a_device_are_rows_of_it(device, rows):
+    points = landmarks(device.there(rows), 30, seed=1).points
+    assert isinstance(points, np.ndarray)
+    assert len({tuple(row) for row in points}) == 30
+    assert {tuple(row) for row in points} <= {tuple(row) for row in rows}
+    np.testing.assert_array_equal(landmarks(device.there(rows), 30, seed=1).points, points)
+
+
+def test_a_fault_on_a_device_names_the_cell_of_the_row(device, rows, map):
+    table = rows.copy()
+    table[2222, 2] = np.nan
+    with pytest.raises(NotFiniteError, match="NaN: the first at row 2,223, column 2"):
+        PCA(2).fit(mapped(device.there(table), map))
+    model = PCA(3, missing="drop").fit(mapped(device.there(table), map, holes=True))
+    assert model.n_dropped_ == 1
+    alike(model, PCA(3).fit(map.images(np.delete(rows, 2222, axis=0))), rtol=1e-8, atol=1e-5)
+    weights = np.ones(len(rows))
+    weights[:1000] = 2
+    one = PCA(3).fit(mapped(device.there(rows), map), sample_weight=weights)
+    other = PCA(3).fit(map.images(rows), sample_weight=weights)
+    alike(one, other, rtol=1e-8, atol=1e-5)
+
+
+def test_maps_that_are_not_made_on_a_device_say_so(device, rows):
+    table = device.there(rows)
+    for map in (
+        TensorSketch.of(POLY, 4, 50),
+        Nystrom.of(KernelFunction("laplacian", gamma=0.1), rows[:20]),
+    ):
+        with pytest.raises(NotAvailableError, match="is not computed on"):
+            mapped(table, map)
+    with pytest.raises(ShapeError, match="the map was made of 3"):
+        mapped(table, Nystrom.of(RBF, rows[:20, :3]))
+
+
+def test_rows_streamed_to_a_device_are_mapped_there(rows, map, expected):
+    pytest.importorskip("torch")
+    from princomp import on_device
+
+    model = PCA(3).fit(mapped(on_device(rows, "cpu"), map))
+    alike(model, expected, rtol=1e-8, atol=1e-5)
+    with pytest.raises(NotAvailableError, match="before they are brought to a device"):
+        landmarks(on_device(rows, "cpu"), 9)

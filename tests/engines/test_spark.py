@@ -1,0 +1,316 @@
+"""Spark: kinds of frames, weights, places, a worker that dies, and MLlib beside."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import on_spark
+import pytest
+import scipy.sparse as sp
+
+from helpers import aligned
+from princomp import PCA
+from princomp.errors import (
+    ColumnError,
+    NotFiniteError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+)
+
+if on_spark.missing():
+    pytest.skip(on_spark.missing(), allow_module_level=True)
+
+from pyspark.ml.functions import array_to_vector
+from pyspark.ml.linalg import Vectors
+from pyspark.sql import functions
+
+from princomp.planning import Facts, choose
+from princomp.spark import compute_principal_components, compute_svd, mllib_solver
+
+
+@pytest.fixture(scope="module")
+def spark():
+    return on_spark.session()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(5)
+    return rng.standard_normal((90, 4)) * [4.0, 3.0, 2.0, 1.0] + 5.0
+
+
+@pytest.fixture(scope="module")
+def columns(rows):
+    return on_spark.frame(np.split(rows, [30, 30, 31])).cache()
+
+
+@pytest.fixture(scope="module")
+def arrays(columns):
+    return columns.select(functions.array(*columns.columns).alias("features")).cache()
+
+
+def same(model, rows, **parameters):
+    weights = parameters.pop("sample_weight", None)
+    expected = PCA(**parameters).fit(rows, sample_weight=weights)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-11)
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-10)
+    np.testing.assert_allclose(model.mean_, expected.mean_, atol=1e-12)
+    return expected
+
+
+def test_arrays_and_vectors_are_rows_too(arrays, rows):
+    expected = same(PCA(2).fit(arrays), rows, n_components=2)
+    vectors = arrays.select(array_to_vector("features").alias("features"))
+    model = PCA(2).fit(vectors)
+    same(model, rows, n_components=2)
+    assert not hasattr(model, "feature_names_in_")
+    scored = model.transform(vectors)
+    assert scored.columns == ["features", "pca_features"]
+    scores = np.array([row[1] for row in scored.collect()])
+    np.testing.assert_allclose(scores, expected.transform(rows), atol=1e-10)
+    back = model.inverse_transform(scored.select("pca_features"))
+    assert back.columns == ["pca_features", "x_features"]
+    made = np.array([row[1] for row in back.collect()])
+    np.testing.assert_allclose(made, expected.inverse_transform(scores), atol=1e-10)
+
+
+def test_dense_and_sparse_vectors_stand_in_one_column(rows):
+    table = np.where(rows > 6, 0.0, rows)
+    kinds = [Vectors.dense, lambda row: Vectors.sparse(4, list(enumerate(row)))]
+    parts = [
+        [kinds[i % 2](row) for i, row in enumerate(table[:50])],
+        [kinds[1](row) for row in table[50:]],
+    ]
+    same(PCA().fit(on_spark.of_vectors(parts)), table)
+    # Where the first are sparse, all are taken so, and a dense one among them counts in full.
+    model = PCA(2).fit(on_spark.of_vectors(parts[::-1]))
+    assert "sparse" in str(model.plan_)
+    same(model, np.concatenate([table[50:], table[:50]]), n_components=2)
+
+
+def test_a_sparse_frame_is_never_dense(rng):
+    table = sp.random_array((60, 5_000), density=0.002, rng=rng, format="csr") * 10
+    strong = sp.csr_array(5 * rng.standard_normal((60, 1)))
+    table = sp.hstack([strong, table[:, 1:]], format="csr")
+    model = PCA(1, tol=1e-6, svd_solver="krylov").fit(on_spark.frame([table[:20], table[20:]]))
+    expected = PCA(1).fit(table)
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-9)
+
+
+def test_integers_decimals_and_names_with_dots_are_columns(spark, columns, rows):
+    chosen = columns.select(
+        functions.col("x0").alias("a.b"),
+        (functions.col("x1") * 100).cast("int").alias("whole `1`"),
+        (functions.col("x2") > 5).alias("flag"),
+        functions.col("x3").cast("decimal(20,10)").alias("x3"),
+    )
+    table = np.array([list(map(float, row)) for row in chosen.collect()])
+    model = PCA(2).fit(chosen)
+    same(model, table, n_components=2)
+    assert list(model.feature_names_in_) == chosen.columns
+    assert model.transform(chosen).columns == [*chosen.columns, "pca0", "pca1"]
+
+
+def test_a_transform_keeps_the_other_columns_and_collects_nothing(columns, rows):
+    named = columns.select(functions.lit("a").alias("name"), "*")
+    with pytest.raises(ColumnError, match=r"df\.select\('x0', 'x1', 'x2', 'x3'\)"):
+        PCA(2).fit(named)
+    model = PCA(2).fit(columns)
+    scored = model.transform(named)
+    assert scored.columns == ["name", *columns.columns, "pca0", "pca1"]
+    plan = scored._jdf.queryExecution().toString()
+    assert plan.split("== Physical Plan ==")[1].count("ArrowEvalPython") == 1
+    scores = np.array([row[-2:] for row in scored.collect()])
+    np.testing.assert_allclose(scores, PCA(2).fit(rows).transform(rows), atol=1e-10)
+    with pytest.raises(ColumnError, match="'pca0' already"):
+        model.transform(columns.withColumn("pca0", functions.lit("a")))
+    with pytest.raises(ColumnError, match="not those of the fit"):
+        model.transform(columns.withColumnRenamed("x1", "other"))
+
+
+@pytest.mark.parametrize("kind", ["columns", "arrays"])
+def test_a_column_may_hold_the_weights(kind, rows, request):
+    frame = request.getfixturevalue(kind)
+    first = functions.col("x0" if kind == "columns" else "features")
+    first = first if kind == "columns" else first[0]
+    weighted = frame.withColumn("w", functions.floor(functions.abs(first)) % 3)
+    w = np.floor(np.abs(rows[:, 0])) % 3
+    model = PCA(2).fit(weighted, sample_weight="w")
+    same(model, rows, n_components=2, sample_weight=w)
+    if kind == "columns":
+        assert list(model.feature_names_in_) == columns_of(frame)
+    with pytest.raises(ColumnError, match="'v' is no column"):
+        PCA(2).fit(weighted, sample_weight="v")
+    with pytest.raises(ParameterError, match="no order to line it up"):
+        PCA(2).fit(weighted, sample_weight=w)
+    with pytest.raises(ParameterError, match="a weight is -1") as caught:
+        PCA(2).fit(frame.withColumn("w", functions.lit(-1)), sample_weight="w")
+    assert caught.value.place == {"parameter": "sample_weight", "row": 1}
+
+
+def columns_of(frame):
+    return [name for name in frame.columns if name != "w"]
+
+
+def test_null_is_nan_wherever_it_stands(columns, arrays):
+    holed = columns.withColumn("x2", functions.when(functions.col("x0") > 8, functions.col("x2")))
+    first = next(i for i, row in enumerate(holed.collect()) if row[2] is None)
+    with pytest.raises(NotFiniteError) as caught:
+        PCA(2).fit(holed)
+    assert caught.value.place == {"row": first + 1, "column": "x2"}
+    many = functions.when(functions.col("features")[0] <= 8, functions.col("features"))
+    gone = arrays.select(many.alias("features"))
+    first = next(i for i, row in enumerate(gone.collect()) if row[0] is None)
+    with pytest.raises(NotFiniteError) as caught:
+        PCA(2).fit(gone)
+    assert caught.value.place["row"] == first + 1
+    left = np.array([row[0] for row in gone.collect() if row[0] is not None])
+    model = PCA(2, missing="drop").fit(gone)
+    same(model, left, n_components=2)
+    assert model.n_dropped_ == 90 - len(left)
+
+
+def test_what_is_no_table_of_numbers_is_refused_with_its_place(spark, columns, arrays):
+    ragged = arrays.select(
+        functions.when(functions.rand() < 2, functions.slice("features", 1, 4)).alias("f")
+    ).union(spark.sql("select array(1d, 2d, 3d)"))
+    with pytest.raises(ShapeError, match="row 91: a row has 3 numbers") as caught:
+        PCA(2).fit(ragged)
+    assert caught.value.place == {"row": 91, "length": 3}
+    with pytest.raises(NotNumericError, match=r"row 2: the integer 9007199254740992"):
+        PCA(1).fit(spark.sql("select * from values (1L, 2L), (3L, 9007199254740993L)"))
+    with pytest.raises(NotNumericError, match="no column of numbers"):
+        PCA(1).fit(spark.sql("select 'a' as b"))
+    with pytest.raises(ColumnError, match="several columns of arrays"):
+        PCA(1).fit(arrays.withColumn("more", functions.col("features")))
+    with pytest.raises(ColumnError, match="stands twice"):
+        PCA(1).fit(columns.select("x0", "x0"))
+    with pytest.raises(ShapeError, match="0 over 0 rows"):
+        PCA(1).fit(columns.where("x0 > 1e9"))
+    with pytest.raises(ShapeError, match="has no rows"):
+        PCA(1).fit(arrays.where("false"))
+
+
+def test_a_worker_that_dies_in_mid_partition_counts_its_rows_once(columns, rows, tmp_path):
+    marker = os.fspath(tmp_path / "died")
+    schema = columns.schema
+
+    def once(batches):
+        import os
+
+        for batch in batches:
+            yield batch
+            if batch.num_rows > 1:
+                try:
+                    os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    continue
+                os._exit(1)
+
+    model = PCA(2).fit(columns.mapInArrow(once, schema))
+    assert os.path.exists(marker)
+    assert model.n_samples_ == 90
+    same(model, rows, n_components=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        ("columns", {"scale": "unit"}),
+        ("arrays", {"missing": "drop"}),
+        ("vectors", {"center": False}),
+    ],
+)
+def test_wide_rows_are_summed_in_tiles(kind, parameters, monkeypatch, rng):
+    monkeypatch.setattr("princomp.engines.spark_tiles._SIDE", 3)
+    table = rng.standard_normal((60, 10)) * 2.0 ** -np.arange(10) + 3.0
+    frame = on_spark.frame([table[:20], table[20:]])
+    features = functions.array(*frame.columns)
+    if kind == "vectors":
+        features = array_to_vector(features)
+    frame = frame if kind == "columns" else frame.select(features.alias("features"))
+    if parameters.get("missing"):
+        hole = functions.lit(float("nan"))
+        frame = frame.union(frame.limit(1).select(functions.array(*[hole] * 10)))
+    before = len(kept(frame))
+    model = PCA(3, svd_solver="lanczos", **parameters).fit(frame)
+    assert model.plan_.solver == "tiles"
+    assert "in tiles that stay on Spark" in str(model.plan_)
+    assert model.n_dropped_ == ("missing" in parameters)
+    same(model, table, n_components=3, **parameters)
+    assert len(kept(frame)) == before
+
+
+def test_where_a_scatter_is_too_much_for_a_task_the_rows_are_multiplied():
+    facts = Facts(0, 4_000, 10, held=False, engine="Spark")
+    assert choose(facts).summary == "moments"
+    choice = choose(facts._replace(columns=4_001))
+    assert choice.solver == "krylov"
+    assert choice.reason.startswith("p² = 4,001² is too much for a task of Spark")
+    assert choose(facts._replace(columns=4_001, engine="")).summary == "moments"
+
+
+def kept(frame):
+    """What the session keeps of frames."""
+    return frame.sparkSession.sparkContext._jsc.getPersistentRDDs()
+
+
+# ---- beside MLlib ----------------------------------------------------------------------------
+
+
+def test_mllib_has_the_same_components_and_leaves_the_mean_in_its_scores(arrays, rows):
+    from pyspark.ml.feature import PCA as Peer  # noqa: N811
+
+    vectors = arrays.select(array_to_vector("features").alias("features"))
+    peer = Peer(k=3, inputCol="features", outputCol="scores").fit(vectors)
+    model = PCA(3).fit(vectors)
+    axes = aligned(model.components_, peer.pc.toArray().T)
+    np.testing.assert_allclose(axes, model.components_, atol=1e-12)
+    rates = peer.explainedVariance.toArray()
+    np.testing.assert_allclose(rates, model.contribution_rate_, rtol=1e-12)
+    theirs = np.array([row[1].toArray() for row in peer.transform(vectors).collect()])
+    ours = np.array([row[1] for row in model.transform(vectors).collect()])
+    np.testing.assert_allclose(ours.mean(axis=0), 0.0, atol=1e-12)
+    mean = peer.pc.toArray().T @ rows.mean(axis=0)
+    assert np.abs(mean).max() > 1.0
+    np.testing.assert_allclose(theirs.mean(axis=0), mean, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["auto", "mllib"])
+def test_mllibs_names_mean_what_they_mean_there(mode, arrays, rows):
+    from pyspark.mllib.linalg import Vectors as OldVectors
+    from pyspark.mllib.linalg.distributed import RowMatrix
+
+    vectors = arrays.select(array_to_vector("features").alias("features"))
+    peer = RowMatrix(arrays.rdd.map(lambda row: OldVectors.dense(row[0])))
+    axes = compute_principal_components(vectors, 2, mode=mode)
+    theirs = peer.computePrincipalComponents(2).toArray()
+    np.testing.assert_allclose(aligned(axes.T, theirs.T).T, axes, atol=1e-12)
+    found, theirs = compute_svd(vectors, 2, compute_u=True, mode=mode), peer.computeSVD(2)
+    np.testing.assert_allclose(found.s, theirs.s.toArray(), rtol=1e-10)
+    np.testing.assert_allclose(aligned(found.V.T, theirs.V.toArray().T).T, found.V, atol=1e-8)
+    u = np.array([row[1] for row in found.U.collect()])
+    np.testing.assert_allclose(u.T @ u, np.eye(2), atol=1e-10)
+    first = (u * found.s) @ found.V.T
+    left = np.linalg.svd(rows, compute_uv=False)[2:]
+    assert np.linalg.norm(rows - first) == pytest.approx(np.linalg.norm(left), rel=1e-8)
+
+
+def test_singular_values_that_are_zero_are_left_out(columns):
+    twice = columns.select("x0", (functions.col("x0") * 2).alias("x1"), "x2")
+    found = compute_svd(twice, 3)
+    assert len(found.s) == 2
+    assert found.V.shape == (3, 2)
+    assert found.U is None
+
+
+def test_mllibs_rule_is_offered():
+    assert mllib_solver(99, 5) == "covariance_eigh"
+    assert mllib_solver(100, 50) == "krylov"
+    assert mllib_solver(100, 51) == "covariance_eigh"
+    assert mllib_solver(15_001, 15_000) == "krylov"
+    for wrong in ({"k": 0}, {"k": 2, "mode": "dist-eigs"}):
+        with pytest.raises(ParameterError):
+            compute_principal_components(None, **wrong)

@@ -1,0 +1,310 @@
+"""The exact solution: scikit-learn's numbers, linear PCA's, and what must hold of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.decomposition
+from sklearn.datasets import make_circles
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from princomp import PCA, KernelPCA
+from princomp.arrays import EPS
+from princomp.errors import MemoryLimitError, ParameterError, ShapeError
+
+CHECKED = [
+    KernelPCA(2),
+    KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
+    KernelPCA(2, kernel="rbf", approximation="nystrom", n_landmarks=10),
+    KernelPCA(2, kernel="rbf", approximation="features", n_landmarks=10),
+    KernelPCA(1, missing="em"),
+]
+OURS = ("rbf", "poly", "sigmoid", "cosine", "linear", "laplacian", "chi2")
+
+
+@parametrize_with_checks(CHECKED)
+def test_scikit_learn_finds_an_estimator(estimator, check):
+    check(estimator)
+
+
+def reference(K, k):
+    """The first k eigenpairs of HKH, and its trace."""
+    n = len(K)
+    H = np.eye(n) - 1.0 / n
+    values, vectors = np.linalg.eigh(H @ K @ H)
+    return values[::-1][:k], vectors[:, ::-1][:, :k], float(np.trace(H @ K @ H))
+
+
+def rows_of(rng, n, p):
+    return rng.standard_normal((n, p)) * np.linspace(3, 1, p) + 2.0
+
+
+def test_the_fourth_seed():
+    """Its lines with the import changed: the same numbers, with our signs."""
+    X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    options = {"kernel": "rbf", "gamma": 0.04, "fit_inverse_transform": True}
+    ours = KernelPCA(n_components=2, **options).fit(X)
+    theirs = sklearn.decomposition.KernelPCA(n_components=2, **options).fit(X)
+    mine, other = ours.transform(X), theirs.transform(X)
+    # Their 6 eigenvalues are apart by 0.1 and more: roundoff times a few.
+    np.testing.assert_allclose(np.abs(mine), np.abs(other), atol=1e-13)
+    np.testing.assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-13)
+    np.testing.assert_allclose(
+        ours.inverse_transform(mine), theirs.inverse_transform(other), atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("kernel", OURS)
+@pytest.mark.parametrize("n", [60, 700])
+def test_every_kernel_against_its_matrix(kernel, n, rng):
+    """60 rows are solved by LAPACK, 700 by a search."""
+    X = np.abs(rows_of(rng, n, 8))
+    options = {"gamma": 0.02, "degree": 2, "coef0": 1.5}
+    K = pairwise_kernels(X, metric=kernel, filter_params=True, **options)
+    values, vectors, trace = reference(K, 4)
+    model = KernelPCA(4, kernel=kernel, **options).fit(X)
+    assert model.plan_.solver == ("eigh" if n == 60 else "lanczos")
+    # Entries of K are rounded before their mean is taken away, here and there.
+    error = 50 * EPS * np.sqrt(n) * np.abs(K).max() * np.sqrt(n)
+    np.testing.assert_allclose(model.eigenvalues_, values, atol=error)
+    gaps = -np.diff(np.append(values, 0.0)).min()
+    cosines = np.abs(np.einsum("ij,ij->j", model.eigenvectors_, vectors))
+    assert (1 - cosines).max() <= (error / gaps) ** 2 + 1e-12
+    assert model.total_variance_ == pytest.approx(trace / (n - 1), rel=1e-9)
+    np.testing.assert_allclose(model.transform(X), model.fit_transform(X), atol=error)
+
+
+@pytest.mark.parametrize("shape", [(120, 7), (30, 200), (900, 40)], ids=str)
+@pytest.mark.parametrize("mean", [0.0, 1e4])
+def test_linear_is_pca(shape, mean, rng):
+    X = rows_of(rng, *shape) + mean
+    k = min(5, min(shape) - 1)
+    kernel, linear = KernelPCA(k).fit(X), PCA(k).fit(X)
+    new = rows_of(rng, 20, shape[1]) + mean
+    rates = kernel.explained_variance_ratio_
+    np.testing.assert_allclose(rates, linear.explained_variance_ratio_, rtol=1e-10)
+    np.testing.assert_allclose(kernel.explained_variance_, linear.explained_variance_, rtol=1e-10)
+    # Their sign rules look at different vectors.
+    mine, theirs = kernel.transform(new), linear.transform(new)
+    signs = np.sign((mine * theirs).sum(axis=0))
+    np.testing.assert_allclose(mine, theirs * signs, atol=1e-10 * np.abs(theirs).max())
+
+
+def test_the_linear_inverse_keeps_the_mean(rng):
+    X = rows_of(rng, 50, 4) + 50
+    model = KernelPCA(4, fit_inverse_transform=True).fit(X)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [80, 900])
+def test_a_fraction_takes_the_fewest_that_exceed_it(n, rng):
+    """0.3 is searched for, 0.995 of 900 rows takes too many components for that."""
+    X = rows_of(rng, n, 10)
+    every = KernelPCA(kernel="rbf", gamma=0.004).fit(X).accumulated_rate_
+    for share in (0.3, 0.6, 0.995):
+        model = KernelPCA(share, kernel="rbf", gamma=0.004).fit(X)
+        assert n == 80 or (model.plan_.solver == "eigh") == (share == 0.995)
+        k = model.n_components_
+        assert every[k - 1] > share
+        assert k == 1 or every[k - 2] <= share
+
+
+def test_rows_that_count_twice_are_two_rows(rng):
+    for n in (40, 700):
+        X = rows_of(rng, n, 6)
+        weights = rng.integers(0, 4, n)
+        once = KernelPCA(3, kernel="rbf", gamma=0.03).fit(X, sample_weight=weights)
+        every = KernelPCA(3, kernel="rbf", gamma=0.03).fit(np.repeat(X, weights, axis=0))
+        np.testing.assert_allclose(once.explained_variance_, every.explained_variance_, rtol=1e-11)
+        mine, theirs = once.transform(X), every.transform(X)
+        np.testing.assert_allclose(np.abs(mine), np.abs(theirs), atol=1e-9)
+        again = KernelPCA(3, kernel="rbf", gamma=0.03).fit_transform(X, sample_weight=weights)
+        np.testing.assert_allclose(again, mine, atol=1e-11)
+
+
+def test_float32_stays_and_keeps_what_it_can(rng):
+    X = rows_of(rng, 600, 8).astype(np.float32)
+    single = KernelPCA(3, kernel="rbf", gamma=0.03).fit(X)
+    double = KernelPCA(3, kernel="rbf", gamma=0.03).fit(X.astype(np.float64))
+    assert single.transform(X).dtype == single.eigenvalues_.dtype == np.float32
+    assert single.eigenvectors_.dtype == np.float32
+    # Entries of K are rounded: twice the root of n units, relative to λ₁ of order n / 10.
+    bound = 100 * np.finfo(np.float32).eps
+    np.testing.assert_allclose(single.eigenvalues_, double.eigenvalues_, rtol=bound)
+
+
+def test_a_narrow_cluster_far_from_the_mean_keeps_its_distances(rng):
+    """float32 rows near 1000: differences are taken in float64, about the mean."""
+    X = (rng.standard_normal((200, 3)) * 0.5 + [1000, -1000, 500]).astype(np.float32)
+    double = X.astype(np.float64)
+    single = KernelPCA(2, kernel="rbf", gamma=1.0).fit(X)
+    exact, _, _ = reference(pairwise_kernels(double - double.mean(0), metric="rbf", gamma=1.0), 2)
+    np.testing.assert_allclose(single.eigenvalues_, exact, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "cosine", "sigmoid", "laplacian"])
+def test_sparse_rows_are_dense_rows(kernel, rng):
+    X = sp.random_array((500, 30), density=0.1, rng=rng, format="csr")
+    options = {"kernel": kernel, "gamma": 0.1}
+    thin, full = KernelPCA(3, **options).fit(X), KernelPCA(3, **options).fit(X.toarray())
+    np.testing.assert_allclose(thin.eigenvalues_, full.eigenvalues_, rtol=1e-9)
+    np.testing.assert_allclose(thin.transform(X), full.transform(X.toarray()), atol=1e-8)
+
+
+def test_a_function_of_two_rows(rng):
+    X = rows_of(rng, 40, 4)
+
+    def alike(a, b, power):
+        return float(np.exp(-0.03 * ((a - b) ** 2).sum())) ** power
+
+    ours = KernelPCA(3, kernel=alike, kernel_params={"power": 2.0}).fit(X)
+    named = KernelPCA(3, kernel="rbf", gamma=0.06).fit(X)
+    np.testing.assert_allclose(ours.transform(X), named.transform(X), atol=1e-12)
+
+
+def test_a_matrix_that_is_given(rng):
+    X, new = rows_of(rng, 500, 5), rows_of(rng, 20, 5)
+    named = KernelPCA(3, kernel="rbf", gamma=0.05).fit(X)
+    given = KernelPCA(3, kernel="precomputed")
+    K = pairwise_kernels(X, metric="rbf", gamma=0.05)
+    before = K.copy()
+    np.testing.assert_allclose(given.fit_transform(K), named.transform(X), atol=1e-11)
+    across = pairwise_kernels(new, X, metric="rbf", gamma=0.05)
+    np.testing.assert_allclose(given.transform(across), named.transform(new), atol=1e-11)
+    assert np.array_equal(K, before)
+    weights = rng.integers(1, 3, 500)
+    heavy = KernelPCA(3, kernel="rbf", gamma=0.05).fit(X, sample_weight=weights)
+    given.fit(K, sample_weight=weights)
+    np.testing.assert_allclose(given.eigenvalues_, heavy.eigenvalues_, rtol=1e-11)
+
+
+def test_tiles_that_are_not_kept_give_the_same(rng):
+    """With 3 MB 1,500 rows keep little of the 9 MB of half their matrix, and search in less."""
+    X = rows_of(rng, 1500, 5)
+    options = {"kernel": "rbf", "gamma": 0.05}
+    kept, few, none = (
+        KernelPCA(3, **options, memory_limit=limit).fit(X) for limit in (None, "16MB", "3MB")
+    )
+    assert "all of the tiles kept" in str(kept.plan_)
+    assert " 0% of the tiles kept" in str(none.plan_)
+    np.testing.assert_allclose(few.transform(X), kept.transform(X), atol=1e-12)
+    np.testing.assert_allclose(none.transform(X), kept.transform(X), atol=1e-12)
+
+
+def test_the_bits_do_not_depend_on_threads(rng):
+    X = rows_of(rng, 900, 5)
+    one, two = (
+        KernelPCA(4, kernel="rbf", gamma=0.05, n_jobs=jobs).fit_transform(X) for jobs in (1, 2)
+    )
+    assert np.array_equal(one, two)
+
+
+def test_the_median_of_the_distances(rng):
+    X = rows_of(rng, 300, 4)
+    model = KernelPCA(2, kernel="rbf", gamma="median").fit(X)
+    between = X[:, None, :] - X[None, :, :]
+    distances = np.sqrt((between**2).sum(axis=2))[np.triu_indices(300, 1)]
+    assert model.gamma_ == pytest.approx(1 / (2 * np.median(distances) ** 2), rel=1e-12)
+
+
+def test_the_certificate_is_measured(rng):
+    X = rows_of(rng, 800, 6)
+    model = KernelPCA(5, kernel="rbf", gamma=0.02).fit(X)
+    K = pairwise_kernels(X - X.mean(0), metric="rbf", gamma=0.02)
+    H = np.eye(800) - 1 / 800
+    vectors, values = model.eigenvectors_, model.eigenvalues_
+    away = np.linalg.norm(H @ K @ H @ vectors - vectors * values, axis=0) / values[0]
+    assert (away <= model.certificate_.residuals + 1e-13).all()
+    assert model.certificate_.residuals.max() < 1e-13
+    assert model.certificate_.orthogonality < 1e-13
+
+
+def test_components_of_no_variance_score_zero():
+    X = np.repeat([[0.0, 1.0], [2.0, 3.0], [4.0, 0.0]], 5, axis=0)
+    model = KernelPCA(5, kernel="rbf").fit(X)
+    assert (model.eigenvalues_[:2] > 0).all()
+    assert (model.eigenvalues_[2:] == 0).all()
+    assert (model.transform(X)[:, 2:] == 0).all()
+    assert KernelPCA(5, kernel="rbf", remove_zero_eig=True).fit(X).n_components_ == 2
+    assert KernelPCA(kernel="rbf").fit(X).n_components_ == 2
+
+
+def test_rings_come_apart():
+    """A line tells them apart in the feature space, and does not among the rows."""
+    X, ring = make_circles(400, factor=0.3, noise=0.05, random_state=0)
+
+    def told_apart(scores):
+        columns = np.column_stack([scores, np.ones(400)])
+        plane = np.linalg.lstsq(columns, 2.0 * ring - 1, rcond=None)[0]
+        return float(((columns @ plane > 0) == (ring == 1)).mean())
+
+    assert told_apart(X) < 0.7
+    assert told_apart(KernelPCA(4, kernel="rbf", gamma=2).fit_transform(X)) == 1.0
+
+
+@pytest.mark.parametrize("missing", ["drop", "em", "nipals"])
+def test_missing_cells(missing, rng):
+    X = rows_of(rng, 120, 5)
+    holes = X.copy()
+    holes[3, 2] = holes[50, 0] = np.nan
+    model = KernelPCA(2, kernel="rbf", gamma=0.05, missing=missing).fit(holes)
+    scores = model.transform(holes)
+    if missing == "drop":
+        kept = np.delete(X, [3, 50], axis=0)
+        assert model.n_dropped_ == 2
+        assert np.isnan(scores[[3, 50]]).all()
+    else:
+        kept = PCA(2, missing=missing).fit(holes).impute(holes)
+        assert np.isfinite(scores).all()
+    plain = KernelPCA(2, kernel="rbf", gamma=0.05).fit(kept)
+    np.testing.assert_allclose(model.eigenvalues_, plain.eigenvalues_, rtol=1e-12)
+    assert KernelPCA(2, missing=missing).fit_transform(holes).shape == (120, 2)
+
+
+def test_a_fit_that_cannot_keep_its_limit_is_refused_before_it_computes(rng):
+    X = rng.standard_normal((50_000, 2))
+    with pytest.raises(MemoryLimitError, match="approximation='nystrom'"):
+        KernelPCA(10, kernel="rbf", memory_limit="20MB").fit(X)
+    with pytest.raises(MemoryLimitError, match="n_components=10"):
+        KernelPCA(kernel="rbf", memory_limit="20MB").fit(X)
+
+
+def test_rows_of_weight_zero_in_a_given_matrix(rng):
+    X = rows_of(rng, 60, 4)
+    K = pairwise_kernels(X, metric="rbf", gamma=0.05)
+    weights = rng.integers(0, 3, 60)
+    named = KernelPCA(2, kernel="rbf", gamma=0.05).fit(X, sample_weight=weights)
+    given = KernelPCA(2, kernel="precomputed")
+    scores = given.fit_transform(K, sample_weight=weights)
+    np.testing.assert_allclose(np.abs(scores), np.abs(named.transform(X)), atol=1e-12)
+    with pytest.raises(ShapeError, match="zero"):
+        given.fit(K, sample_weight=np.zeros(60))
+
+
+def test_the_median_needs_rows(rng):
+    with pytest.raises(ParameterError, match="gamma='median'"):
+        KernelPCA(2, kernel="precomputed", gamma="median").fit(np.eye(5))
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])
+def test_rows_that_may_not_be_written_to(kernel, rng):
+    X = np.abs(rows_of(rng, 30, 4))
+    plain = KernelPCA(2, kernel=kernel, gamma=0.1).fit(X)
+    X.flags.writeable = False
+    np.testing.assert_array_equal(
+        KernelPCA(2, kernel=kernel, gamma=0.1).fit(X).eigenvalues_, plain.eigenvalues_
+    )
+
+
+def test_changes_to_the_rows_do_not_reach_the_model(rng):
+    X, new = rows_of(rng, 60, 4), rows_of(rng, 5, 4)
+    for options in ({}, {"approximation": "nystrom", "landmarks": X[:20]}):
+        mine = X.copy()
+        if options:
+            options["landmarks"] = mine[:20]
+        model = KernelPCA(2, kernel="rbf", gamma=0.05, **options).fit(mine)
+        before = model.transform(new)
+        mine[:] = 0.0
+        assert np.array_equal(model.transform(new), before)

@@ -1,0 +1,169 @@
+"""Approximations: images of rows, summed as any rows are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from princomp import KernelPCA
+from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
+
+
+def rows_of(rng, n, p):
+    return rng.standard_normal((n, p)) * np.linspace(3, 1, p) + 2.0
+
+
+def nystrom(k=3, **options):
+    options = {"kernel": "rbf", "gamma": 0.02, "approximation": "nystrom", **options}
+    return KernelPCA(k, **options)
+
+
+def same(one, other, atol=1e-9):
+    """Scores up to the sign of each component."""
+    signs = np.sign((one * other).sum(axis=0))
+    np.testing.assert_allclose(one, other * signs, atol=atol)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian", "cosine", "linear"])
+def test_all_rows_as_landmarks_are_exact(kernel, rng):
+    X = rows_of(rng, 150, 5)
+    options = {"kernel": kernel, "gamma": 0.05, "degree": 2}
+    exact = KernelPCA(3, **options).fit(X)
+    images = KernelPCA(3, **options, approximation="nystrom", landmarks=X).fit(X)
+    np.testing.assert_allclose(images.eigenvalues_, exact.eigenvalues_, rtol=1e-8)
+    size = np.abs(exact.transform(X)).max()
+    same(images.transform(X), exact.transform(X), atol=1e-8 * size)
+
+
+def test_few_landmarks_come_near(rng):
+    X, new = rows_of(rng, 3000, 4), rows_of(rng, 100, 4)
+    exact, images = KernelPCA(3, kernel="rbf", gamma=0.02).fit(X), nystrom().fit(X)
+    # The variance that is missing bounds the loss of each variance.
+    lost = exact.explained_variance_ - images.explained_variance_
+    allowed = 2 * images.approximation_error_ * exact.total_variance_
+    assert images.approximation_error_ <= 0.01
+    assert (np.abs(lost) <= allowed).all()
+    signs = np.sign((exact.transform(new) * images.transform(new)).sum(axis=0))
+    away = exact.transform(new) - images.transform(new) * signs
+    assert np.sqrt((away**2).mean()) < 0.05 * exact.transform(new).std()
+
+
+@pytest.mark.parametrize("rule", ["uniform", "kmeans", "leverage"])
+def test_landmarks_by_every_rule(rule, rng):
+    X = rows_of(rng, 800, 4)
+    model = nystrom(n_landmarks=60, landmarks=rule).fit(X)
+    assert model.landmarks_.shape == (60, 4)
+    exact = KernelPCA(3, kernel="rbf", gamma=0.02).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, exact.explained_variance_, rtol=0.05)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+def test_random_features_come_near(kernel, rng):
+    X = rows_of(rng, 600, 4)
+    options = {"kernel": kernel, "gamma": 0.02, "degree": 2}
+    model = KernelPCA(2, **options, approximation="features", n_landmarks=2000).fit(X)
+    exact = KernelPCA(2, **options).fit(X)
+    # An error of some 1 / √D in the kernel.
+    np.testing.assert_allclose(model.explained_variance_, exact.explained_variance_, rtol=0.15)
+    assert model.landmarks_ is None
+    assert model.transform(X).shape == (600, 2)
+
+
+def test_batches_are_one_fit(rng):
+    X = rows_of(rng, 1000, 4)
+    whole = nystrom(landmarks=X[:50]).fit(X)
+    parts = nystrom(landmarks=X[:50])
+    for start in range(0, 1000, 130):
+        parts.partial_fit(X[start : start + 130])
+    assert np.array_equal(parts.transform(X), whole.transform(X))
+    first, second = (nystrom(landmarks=X[:50]).fit(part) for part in (X[:400], X[400:]))
+    first.merge(second)
+    same(first.transform(X), whole.transform(X))
+    first.forget(X[400:])
+    same(first.transform(X), nystrom(landmarks=X[:50]).fit(X[:400]).transform(X))
+    assert second.n_samples_ == 600
+
+
+def test_the_map_is_made_of_the_first_rows(rng):
+    X = rows_of(rng, 600, 4)
+    model = nystrom(n_landmarks=100).partial_fit(X[:200])
+    known = model.landmarks_.copy()
+    model.partial_fit(X[200:])
+    assert np.array_equal(model.landmarks_, known)
+    assert model.n_samples_ == 600
+    with pytest.raises(ShapeError, match="fewer than n_landmarks=100"):
+        nystrom(n_landmarks=100).partial_fit(X[:40])
+
+
+def test_an_iterator_and_a_file_are_the_array(rng, tmp_path):
+    X = rows_of(rng, 6000, 4)
+    np.save(tmp_path / "x.npy", X)
+    array = nystrom(n_landmarks=60).fit(X)
+    file = nystrom(n_landmarks=60).fit(tmp_path / "x.npy")
+    assert np.array_equal(array.landmarks_, file.landmarks_)
+    assert np.array_equal(array.transform(X), file.transform(tmp_path / "x.npy"))
+    batches = (X[start : start + 900] for start in range(0, 6000, 900))
+    stream = nystrom(landmarks=array.landmarks_).fit(batches)
+    same(stream.transform(X), array.transform(X))
+
+
+def test_sparse_rows(rng):
+    X = sp.random_array((900, 40), density=0.1, rng=rng, format="csr")
+    thin = nystrom(gamma=0.3, n_landmarks=80).fit(X)
+    full = nystrom(gamma=0.3, n_landmarks=80).fit(X.toarray())
+    same(thin.transform(X), full.transform(X.toarray()), atol=1e-7)
+
+
+def test_weights(rng):
+    X = rows_of(rng, 300, 4)
+    weights = rng.integers(0, 3, 300)
+    points = X[:40]
+    once = nystrom(landmarks=points).fit(X, sample_weight=weights)
+    every = nystrom(landmarks=points).fit(np.repeat(X, weights, axis=0))
+    same(once.transform(X), every.transform(X))
+
+
+def test_missing_rows_are_left_out(rng):
+    X = rows_of(rng, 300, 4)
+    holes = X.copy()
+    holes[7, 1] = np.nan
+    with pytest.raises(NotFiniteError, match=r"X\[7, 1\]"):
+        nystrom(n_landmarks=30).fit(holes)
+    model = nystrom(n_landmarks=30, missing="drop").fit(holes)
+    assert model.n_dropped_ == 1
+    assert np.isnan(model.transform(holes)[7]).all()
+    plain = nystrom(landmarks=model.landmarks_).fit(np.delete(X, 7, axis=0))
+    same(model.transform(X), plain.transform(X))
+
+
+def test_what_only_an_approximation_does(rng):
+    X = rows_of(rng, 50, 4)
+    exact = KernelPCA(2).fit(X)
+    for name in ("partial_fit", "forget", "merge"):
+        assert not hasattr(exact, name)
+        with pytest.raises(AttributeError) as caught:
+            getattr(exact, name)
+        assert isinstance(caught.value.__cause__, NotAvailableError)
+    with pytest.raises(ParameterError, match="comm"):
+        KernelPCA(2).fit(X, comm=object())
+    with pytest.raises(NotAvailableError, match="eigenvectors"):
+        nystrom(n_landmarks=20).fit(X).eigenvectors_  # noqa: B018
+    with pytest.raises(ParameterError, match="other maps"):
+        nystrom(landmarks=X[:20]).fit(X).merge(nystrom(landmarks=X[20:40]).fit(X))
+
+
+def test_an_unbounded_table_needs_little_memory(rng):
+    """Batches of 2,000 rows, a hundred times: no more than the sums of 300 coordinates."""
+    import tracemalloc
+
+    points = rows_of(rng, 300, 6)
+    batch = rows_of(rng, 2000, 6)
+    model = nystrom(landmarks=points).partial_fit(batch)
+    tracemalloc.start()
+    for _ in range(20):
+        model.partial_fit(batch)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert model.n_samples_ == 42_000
+    assert peak < 64e6

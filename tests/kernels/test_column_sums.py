@@ -1,0 +1,50 @@
+"""Sums and squares of columns: every instruction set and the twin, to the same bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from helpers import EPS
+from princomp.kernels import native
+from princomp.kernels.columns import sums_about
+
+KINDS = ["numpy", *native.instruction_sets()]
+SHAPES = [(0, 3), (1, 1), (7, 5), (8, 8), (9, 17), (130, 33), (24, 600)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("layout", ["C", "F", "strided"])
+def test_columns_are_summed_about_the_shift(kind, dtype, shape, weighted, layout, rng):
+    m, p = shape
+    wide = (rng.standard_normal((2 * m, 2 * p)) + 3).astype(dtype)
+    block = wide[::2, :p] if layout == "strided" else np.array(wide[:m, :p], order=layout)
+    shift = rng.uniform(2, 4, p)
+    weights = rng.integers(0, 4, m).astype(float) if weighted else None
+    share = np.ones(m) if weights is None else weights
+    away = block.astype(np.float64) - shift
+    sums, squares = sums_about(shift, block, weights, instructions=kind)
+    bound = (m + 8) * EPS
+    assert (np.abs(sums - share @ away) <= bound * (share @ np.abs(away))).all()
+    assert (np.abs(squares - share @ away**2) <= bound * (share @ away**2)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("row", [0, 8, 16])
+def test_what_is_not_finite_shows(kind, row):
+    block = np.ones((17, 9))
+    block[row, 8] = np.nan
+    sums, squares = sums_about(np.ones(9), block, instructions=kind)
+    assert np.isnan(sums[8])
+    assert np.isnan(squares[8])
+    assert not sums[:8].any()
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="other shapes"):
+        sums_about(np.ones(3), np.ones((5, 4)))
+    with pytest.raises(ValueError, match="other shapes"):
+        sums_about(np.ones(4), np.ones((5, 4)), np.ones(4))

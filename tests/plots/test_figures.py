@@ -1,0 +1,389 @@
+"""What figures show: numbers at their places, words that are true, nothing over another."""
+
+from __future__ import annotations
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse
+
+from princomp import PCA, bootstrap, choose, diagnostics, plots
+from princomp.errors import ParameterError
+from princomp.plots.colours import GROUP_COLOURS, contrast
+from princomp.plots.ellipses import ellipse_of
+from princomp.plots.surface import background, ink
+
+
+def words(ax):
+    """All that is written in an Axes, its legend included."""
+    legend = ax.get_legend()
+    told = [text.get_text() for text in ax.texts] + [ax.get_xlabel(), ax.get_ylabel()]
+    if legend is not None:
+        told += [legend.get_title().get_text(), *(text.get_text() for text in legend.get_texts())]
+    return "\n".join(told)
+
+
+def line(ax, label):
+    return next(one for one in ax.lines if one.get_label() == label)
+
+
+def offsets(ax):
+    """Places of all points."""
+    return np.concatenate([np.asarray(one.get_offsets()) for one in ax.collections])
+
+
+# ---- scree ----------------------------------------------------------------------------
+
+
+def test_scree_shows_rates_of_the_total_variance(unit):
+    ax = plots.scree(unit)
+    heights = [bar.get_height() for bar in ax.patches]
+    np.testing.assert_allclose(heights, [62.006039, 24.744129, 8.91408, 4.335752], atol=1e-5)
+    np.testing.assert_allclose(
+        line(ax, "accumulated").get_ydata(), [62.006, 86.750, 95.664, 100.0], atol=1e-3
+    )
+    assert "62.0%" in words(ax)
+    assert "k = 2" in words(ax)
+    assert len(ax.get_legend().get_texts()) == 3
+
+
+def test_scree_draws_the_limit_of_a_rule_and_says_whose(arrests, unit):
+    decision = choose(arrests, ["broken-stick"], scale="unit")["broken-stick"]
+    ax = plots.scree(unit, decision=decision)
+    limit = line(ax, "pieces of a broken stick").get_ydata()
+    np.testing.assert_allclose(limit, [52.08333, 27.08333, 14.58333, 6.25], atol=1e-4)
+    assert f"k = {decision.k} · broken-stick" in words(ax)
+    ruled = PCA("kaiser", scale="unit").fit(arrests)
+    mean = line(plots.scree(ruled), "mean variance (kaiser)").get_ydata()
+    np.testing.assert_allclose(mean, 25.0)
+
+
+def test_scree_draws_quantiles_thresholds_and_edges_in_percent(arrests, unit):
+    found = choose(arrests, scale="unit")
+    curve = line(
+        plots.scree(unit, decision=found["parallel"]), "quantile without structure (parallel)"
+    )
+    np.testing.assert_allclose(curve.get_ydata(), 25 * np.array(found["parallel"].threshold))
+    edge = line(
+        plots.scree(unit, decision=found["marchenko-pastur"]), "edge of noise (marchenko-pastur)"
+    ).get_ydata()
+    np.testing.assert_allclose(edge, 25 * found["marchenko-pastur"].threshold)
+    above = line(
+        plots.scree(unit, decision=found["gavish-donoho"]), "threshold (gavish-donoho)"
+    ).get_ydata()
+    np.testing.assert_allclose(above, 25 * found["gavish-donoho"].threshold ** 2 / 49)
+
+
+def test_scree_names_the_p_values_of_a_test_under_the_components(arrests, unit):
+    decision = choose(arrests, ["permutation"], scale="unit")["permutation"]
+    ax = plots.scree(unit, decision=decision)
+    under = [label.get_text() for label in ax.get_xticklabels()]
+    assert under == ["1\np = 0.01", f"2\np = {decision.at(2):.2g}", "3", "4"]
+    assert len(ax.get_legend().get_texts()) == 3  # and no line of a level
+
+
+@pytest.mark.parametrize("name", ["parallel", "gavish-donoho", "broken-stick"])
+def test_scree_refuses_what_a_rule_said_of_other_variances(arrests, unit, name):
+    for other in (choose(arrests, [name]), choose(arrests[:25] ** 2, [name], scale="unit")):
+        with pytest.raises(ParameterError, match="other variances") as caught:
+            plots.scree(unit, decision=other[name])
+        assert caught.value.place == {"parameter": "decision"}
+    plots.scree(unit, decision=choose(unit, [name])[name])
+
+
+def test_scree_draws_a_null_curve_in_the_same_percentages(unit):
+    ax = plots.scree(unit, null=[1.6, 1.2])
+    np.testing.assert_allclose(line(ax, "without structure (null)").get_ydata(), [40.0, 30.0])
+
+
+def test_scree_of_many_components_says_how_many_there_are():
+    X = np.random.default_rng(0).standard_normal((100, 40))
+    ax = plots.scree(PCA(3).fit(X), most=10)
+    assert len(ax.patches) == 10
+    assert "the first 10 of 40 components" in words(ax)
+
+
+# ---- rows -----------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_the_model_with_rates_at_equal_scales(arrests, unit, states):
+    ax = plots.scores(unit, arrests, ids=states)
+    np.testing.assert_allclose(offsets(ax), unit.transform(arrests), atol=1e-12)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("PC1 (62.0%)", "PC2 (24.7%)")
+    assert ax.get_aspect() == 1.0
+    assert "California" in words(ax)
+    np.testing.assert_allclose(
+        offsets(plots.scores(unit, arrests, "PC2", 1)), unit.transform(arrests)[:, ::-1], atol=1e-12
+    )
+
+
+def test_scores_of_whitened_models_are_not_whitened(arrests):
+    model = PCA(2, whiten=True).fit(arrests)
+    plain = PCA(2).fit(arrests)
+    drawn = offsets(plots.scores(model, arrests))
+    np.testing.assert_allclose(drawn, plain.transform(arrests), atol=1e-10)
+
+
+def test_rows_without_names_get_no_labels_unless_asked(arrests, unit):
+    assert not plots.scores(unit, arrests).texts
+    assert len(plots.scores(unit, arrests, label=3).texts) == 3
+    named = plots.scores(unit, arrests, label=["7", 8]).texts
+    assert [text.get_text() for text in named] == ["7", "8"]
+
+
+def test_groups_under_four_get_no_ellipse_and_a_message(arrests, unit):
+    groups = np.array(["a"] * 44 + ["b"] * 3 + ["c"] * 2 + ["d"])
+    ax = plots.scores(unit, arrests, groups=groups)
+    told = words(ax)
+    assert "95% prediction ellipses of rows" in told
+    assert "b (3 rows: no ellipse)" in told
+    assert "d (1 row: no ellipse)" in told
+    assert "\na\n" in told
+    assert len({one.center for one in ax.patches if isinstance(one, Ellipse)}) == 1
+    assert not plots.scores(unit, arrests, groups=groups, ellipses="none").patches
+
+
+def test_groups_on_a_line_and_rows_without_a_group_are_told(arrests, unit):
+    rows = np.repeat(arrests[:1], 8, axis=0) + np.outer(np.arange(8), unit.components_[0])
+    told = words(plots.scores(unit, rows, groups=["a"] * 5 + [None, "b", "b"]))
+    assert "no group" in told
+    one = plots.scores(unit, rows[:5] * 0 + arrests[0], groups=["a"] * 5)
+    assert "a (on a line: no ellipse)" in words(one)
+
+
+@pytest.mark.parametrize("kind", ["rows", "mean"])
+def test_an_ellipse_covers_what_it_says(kind):
+    """4,000 groups of 12: the share that is covered is the level, to 4 standard errors."""
+    rng = np.random.default_rng(2)
+    mix, hits, draws = np.array([[2.0, 0.0], [1.5, 0.5]]), 0, 4000
+    for _ in range(draws):
+        points = rng.standard_normal((13, 2)) @ mix.T
+        centre, half, angle = ellipse_of(points[:12], kind, 0.9)
+        off = (points[12] if kind == "rows" else np.zeros(2)) - centre
+        turn = np.radians(angle)
+        along = off @ np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+        hits += bool(((along / half) ** 2).sum() <= 1.0)
+    assert abs(hits / draws - 0.9) < 4 * np.sqrt(0.09 / draws)
+
+
+def test_many_rows_are_a_density_and_a_note(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((25_000, 3)) * [3, 2, 1]
+    model = PCA(2).fit(X)
+    ax = plots.scores(model, X)
+    assert "25,000 rows as a density" in words(ax)
+    assert ax.collections[0].get_array().sum() == 25_000
+    grouped = plots.scores(model, X, groups=np.repeat(["a", "b"], [24_950, 50]))
+    told = words(grouped)
+    assert "ellipses are of all" in told
+    assert f"{sum(map(len, (c.get_offsets() for c in grouped.collections))):,} of 25,000" in told
+    centre, half, _ = ellipse_of(model.transform(X)[:24_950], "rows", 0.95)
+    found = next(one for one in grouped.patches if isinstance(one, Ellipse))
+    np.testing.assert_allclose(found.center, centre, atol=1e-10)
+    np.testing.assert_allclose([found.width, found.height], 2 * half, rtol=1e-10)
+
+
+def test_rows_with_missing_values_are_counted_where_the_model_lets_them_pass(arrests):
+    X = arrests.copy()
+    X[[3, 9], 1] = np.nan
+    model = PCA(2, scale="unit", missing="drop").fit(X)
+    for ax in (
+        plots.scores(model, X, groups=["a", "b"] * 25),
+        plots.outliers(model, X),
+    ):
+        assert "2 rows with missing values are not drawn" in words(ax)
+        assert sum(len(one.get_offsets()) for one in ax.collections) == 48
+
+
+def test_names_stay_with_their_rows_where_others_are_left_out(arrests, states):
+    X = arrests.copy()
+    X[3, 1] = np.nan
+    model = PCA(2, scale="unit", missing="drop").fit(X)
+    ax = plots.scores(model, X, ids=states, label=["Texas"])
+    text = next(text for text in ax.texts if text.get_text() == "Texas")
+    place = model.transform(X)[states.index("Texas")]
+    assert np.hypot(*(np.array(text.get_position()) - place)) < 0.5
+
+
+def test_pairs_show_each_plane_once(wide):
+    X, model = wide
+    axes = plots.pairs(model, X, [1, 3, 2])
+    assert axes.shape == (3, 3)
+    assert not any(axes[i, j].get_visible() for i in range(3) for j in range(i + 1, 3))
+    t = model.transform(X)
+    np.testing.assert_allclose(offsets(axes[2, 1]), t[:, [2, 1]], atol=1e-12)
+    assert axes[1, 1].get_title().startswith("PC3 (")
+    assert plots.pairs(model, X, groups=["a", "b"] * 100, ellipses="mean").shape == (4, 4)
+
+
+# ---- variables ------------------------------------------------------------------------
+
+
+def test_a_biplot_has_one_factor_for_all_arrows_and_prints_it(wide):
+    X, model = wide
+    ax = plots.biplot(model, X, top=4)
+    arrows = np.array([text.xy for text in ax.texts if getattr(text, "arrow_patch", None)])
+    order = np.argsort(-(model.loadings_[:, :2] ** 2).sum(axis=1))[:4]
+    ratio = arrows / model.loadings_[order, :2]
+    np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-12)
+    assert f"arrows: loadings × {ratio[0, 0]:.3g}, the 4 of 25 variables" in words(ax)
+    same = plots.biplot(model, X, top=1, factor=2.0)
+    np.testing.assert_allclose(
+        next(text.xy for text in same.texts if getattr(text, "arrow_patch", None)),
+        2.0 * model.loadings_[order[0], :2],
+    )
+
+
+def test_the_circle_holds_correlations(unit):
+    ax = plots.circle(unit)
+    arrows = np.array([text.xy for text in ax.texts if getattr(text, "arrow_patch", None)])
+    order = np.argsort(-(unit.loadings_**2).sum(axis=1))
+    np.testing.assert_allclose(arrows, unit.loadings_[order], atol=1e-12)
+    assert ax.get_aspect() == 1.0
+
+
+def test_contributions_are_sorted_and_told_from_even_ones(wide):
+    _, model = wide
+    ax = plots.contributions(model, "PC2", top=7)
+    widths = [bar.get_width() for bar in ax.patches]
+    shares = 100 * np.sort(model.components_[1] ** 2)[::-1]
+    np.testing.assert_allclose(widths, shares[:7], rtol=1e-12)
+    assert "100/p = 4%" in words(ax)
+    assert f"7 of 25 variables, {sum(widths):.1f}% together" in words(ax)
+
+
+def test_cos2_sums_to_one_over_all_components(arrests):
+    model = PCA(scale="unit").fit(arrests)
+    ax = plots.cos2(model)
+    cells = [text.get_text() for text in ax.texts][:20]
+    assert cells[4::5] == ["1.00"] * 4
+    assert cells[0] == f"{model.loadings_[0, 0] ** 2:.2f}"
+
+
+def test_whiskers_are_the_intervals_of_the_bootstrap(arrests, unit):
+    found = bootstrap(arrests, unit, n=50)
+    ax = plots.loadings(unit, bootstrap=found)
+    segments = np.array(ax.collections[0].get_segments())[:, :, 0]
+    np.testing.assert_allclose(segments, found.loading_interval[:, :, 0].T)
+    assert "95% intervals of 50 resamples" in words(ax)
+    assert "correlation" in ax.get_xlabel()
+
+
+def test_metadata_has_stars_and_reasons(arrests, unit):
+    data = {"murder": arrests[:, 0], "batch": np.ones(50), "half": np.repeat(["a", "b"], 25)}
+    ax = plots.metadata(unit, arrests, data)
+    table = diagnostics.metadata(unit, arrests, data, frame="listing")
+    assert f"{table['r'][0]:.2f}***" in words(ax)
+    assert "batch: constant" in words(ax)
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert labels == ["murder (r)", "batch", "half (η²)"]
+
+
+# ---- outliers -------------------------------------------------------------------------
+
+
+def test_the_outlier_map_has_both_limits_and_names_those_beyond(arrests, unit, states):
+    ax = plots.outliers(unit, arrests, ids=states)
+    told = words(ax)
+    assert "T² 95% of new rows: 6.645" in told
+    assert "Q 95%: 1.651" in told
+    assert "2 of 50 rows are beyond a limit" in told
+    assert {"Alaska", "Rhode Island"} <= {text.get_text() for text in ax.texts}
+    assert "training rows: 5.747" in words(plots.outliers(unit, arrests, training=True))
+    one = diagnostics.distances(unit, arrests, frame="listing")
+    drawn = offsets(ax)
+    np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(one["t2"]))
+
+
+def test_without_a_residual_t2_is_drawn_alone(arrests):
+    model = PCA(scale="unit").fit(arrests)
+    ax = plots.outliers(model, arrests)
+    assert ax.get_xlabel() == "row"
+    assert ax.get_ylabel() == "T² within all 4 components"
+    assert "no limit of Q: no direction is left out" in words(ax)
+    assert len(ax.get_legend().get_texts()) >= 2
+
+
+def test_a_limit_that_cannot_be_had_is_told():
+    X = np.random.default_rng(0).standard_normal((4, 9))
+    ax = plots.outliers(PCA(2).fit(X[:3]), X)
+    assert "no limit of T²: 3 rows are too few" in words(ax).replace("\n", " ")
+
+
+# ---- all ------------------------------------------------------------------------------
+
+
+def every_figure(model, X, **options):
+    data = {"x": X[:, 0]}
+    yield plots.scree(model, **options)
+    yield plots.scores(model, X, **options)
+    yield plots.biplot(model, X, **options)
+    yield plots.circle(model, **options)
+    yield plots.contributions(model, **options)
+    yield plots.cos2(model, **options)
+    yield plots.loadings(model, **options)
+    yield plots.outliers(model, X, **options)
+    yield plots.metadata(model, X, data, **options)
+
+
+def test_no_figure_touches_pyplot_or_global_settings(arrests, unit):
+    before = dict(mpl.rcParams)
+    loaded = "matplotlib.pyplot" in sys.modules
+    assert len(list(every_figure(unit, arrests))) == 9
+    assert dict(mpl.rcParams) == before
+    assert loaded or "matplotlib.pyplot" not in sys.modules
+
+
+def test_figures_are_drawn_on_the_axes_that_is_given(arrests, unit):
+    for name in ("scree", "circle", "contributions", "cos2", "loadings"):
+        ax = Figure().subplots()
+        assert getattr(plots, name)(unit, ax=ax) is ax
+        assert getattr(unit.plot, name)(ax=Figure().subplots()) is not ax
+    figure = Figure()
+    assert plots.pairs(unit, arrests, figure=figure)[0, 0].figure is figure
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_ink_and_colours_can_be_seen_on_both_grounds(arrests, unit, dark):
+    for ax in every_figure(unit, arrests, dark=dark):
+        ground = background(ax)
+        assert contrast(ink(ax), ground) > 12
+        assert contrast(ground, "white" if dark else "black") > 12
+        for text in [*ax.texts, *ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label]:
+            if text.get_text() and not ax.images:
+                inside = text.get_color() in ("#000000", "#ffffff")  # on a bar, chosen for it
+                assert inside or contrast(text.get_color(), ground) >= 4.4, text.get_text()
+    for colour in GROUP_COLOURS[:4]:
+        assert contrast(colour, "white") > 2.9
+        assert contrast(colour, "black") > 2.9
+
+
+def test_a_style_that_the_user_has_chosen_is_kept(arrests, unit):
+    with mpl.rc_context({"axes.facecolor": "#222222", "axes.labelcolor": "#eeeeee"}):
+        ax = plots.outliers(unit, arrests)
+    assert (background(ax), ink(ax)) == ("#222222", "#eeeeee")
+    told = next(text for text in ax.texts if "beyond a limit" in text.get_text())
+    assert contrast(told.get_color(), "#222222") > 4.4
+
+
+@pytest.mark.parametrize(("draw", "wanted"), [("scores", 25), ("biplot", 25), ("scores", 120)])
+def test_labels_do_not_lie_on_each_other(wide, draw, wanted):
+    X, model = wide
+    ids = [f"row number {i}" for i in range(200)]
+    ax = getattr(plots, draw)(model, X, label=wanted, ids=ids)
+    ax.figure.canvas.draw()
+    boxes = [
+        text.get_window_extent()
+        for text in ax.texts
+        if text.get_text()
+        and not getattr(text, "arrow_patch", None)
+        and "\n" not in text.get_text()
+    ]
+    boxes = [box for box in boxes if box.y0 > ax.get_window_extent().y0]  # the note is below
+    assert len(boxes) >= 15
+    left = wanted + (10 if draw == "biplot" else 0) - len(boxes)
+    assert (f"{left} label" in words(ax)) == (left > 0)
+    shared = [one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i]]
+    assert not any(shared)

@@ -1,0 +1,165 @@
+"""Mistaken arguments: an error that says the next step, or a lawful picture."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from sklearn.exceptions import NotFittedError
+
+from princomp import PCA, bootstrap, plots
+from princomp.errors import (
+    ColumnError,
+    MissingLibraryError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
+
+
+def told(kind, call, *words):
+    with pytest.raises(kind) as caught:
+        call()
+    error = caught.value
+    assert error.hint, "no next step"
+    for word in words:
+        assert word in str(error)
+    return error
+
+
+@pytest.fixture(scope="module")
+def one(arrests):
+    return PCA(1, scale="unit").fit(arrests)
+
+
+def test_a_component_that_is_not_there(arrests, unit):
+    for call in (
+        lambda: plots.scores(unit, arrests, 1, 7),
+        lambda: plots.biplot(unit, arrests, "PC7"),
+        lambda: plots.circle(unit, 7),
+        lambda: plots.contributions(unit, 7),
+        lambda: plots.cos2(unit, [1, 7]),
+        lambda: plots.loadings(unit, 7),
+        lambda: plots.pairs(unit, arrests, [7]),
+        lambda: plots.metadata(unit, arrests, {"a": arrests[:, 0]}, components=7),
+    ):
+        told(ParameterError, call, "7", "PC1 to PC2")
+    told(ParameterError, lambda: plots.scores(unit, arrests, 2, 2), "twice")
+    told(ParameterError, lambda: plots.contributions(unit, [1, 2]), "one component")
+
+
+def test_one_component_has_no_plane_and_lawful_pictures(arrests, one):
+    for call in (
+        lambda: plots.scores(one, arrests),
+        lambda: plots.biplot(one, arrests),
+        lambda: plots.circle(one),
+    ):
+        told(ShapeError, call, "keeps 1", "pairs()")
+    assert plots.pairs(one, arrests).shape == (1, 1)
+    assert len(plots.scree(one).patches) == 4
+    plots.contributions(one)
+    plots.cos2(one)
+    plots.loadings(one)
+    plots.outliers(one, arrests)
+
+
+def test_one_variable_has_lawful_pictures():
+    X = np.random.default_rng(0).standard_normal((30, 1))
+    model = PCA(scale="unit").fit(X)
+    assert [bar.get_height() for bar in plots.scree(model).patches] == [100.0]
+    assert plots.contributions(model).patches[0].get_width() == pytest.approx(100.0)
+    assert plots.outliers(model, X).get_ylabel() == "T² within all 1 component"
+    plots.cos2(model)
+    plots.pairs(model, X)
+    plots.metadata(model, X, {"a": X[:, 0]})
+
+
+def test_a_circle_of_another_scale_is_refused(arrests):
+    for model in (PCA(2).fit(arrests), PCA(2, scale="pareto").fit(arrests)):
+        told(ParameterError, lambda model=model: plots.circle(model), "scale=", "rescaled('unit')")
+    uncentred = PCA(2, scale="unit", center=False).fit(arrests)
+    told(ParameterError, lambda: plots.circle(uncentred), "center=False")
+    plots.circle(PCA(2).fit(arrests).rescaled("unit"))
+
+
+def test_groups_that_are_none(arrests, unit):
+    def draw(groups):
+        return lambda: plots.scores(unit, arrests, groups=groups)
+
+    told(ParameterError, draw("State"), "one value a row")
+    told(ShapeError, draw(["a"] * 49), "49", "50 rows")
+    told(ShapeError, draw([None] * 50), "no row has a group")
+    told(ParameterError, draw(list(map(str, range(50)))), "50 groups")
+    told(ParameterError, draw(np.random.default_rng(0).random(50)), "too many values")
+    told(ShapeError, draw({"a": ["x"] * 50, "b": ["y"] * 50}), "2 columns")
+    ax = plots.scores(unit, arrests, groups=np.arange(50) % 3)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1", "2"]
+    ax = plots.scores(unit, arrests, groups=["_a", "$b$"] * 25)
+    assert len(ax.get_legend().get_texts()) == 2
+
+
+def test_options_that_are_unlawful(arrests, unit):
+    told(ParameterError, lambda: plots.scores(unit, arrests, ellipses="round"), "'rows'")
+    told(ParameterError, lambda: plots.scores(unit, arrests, level=95), "level")
+    told(ParameterError, lambda: plots.outliers(unit, arrests, level=1.0), "level")
+    told(ParameterError, lambda: plots.scores(unit, arrests, label=-1), "label")
+    told(ParameterError, lambda: plots.scores(unit, arrests, label=True), "label")
+    told(ColumnError, lambda: plots.scores(unit, arrests, label=["Texas"]), "Texas")
+    told(ParameterError, lambda: plots.biplot(unit, arrests, top=0), "top")
+    told(ParameterError, lambda: plots.biplot(unit, arrests, factor=-1.0), "factor")
+    told(ParameterError, lambda: plots.scree(unit, most=0), "most")
+    told(ParameterError, lambda: plots.scree(unit, null="parallel"), "null")
+    told(ParameterError, lambda: plots.scree(unit, null=[np.nan]), "null")
+    told(ParameterError, lambda: plots.scree(unit, decision="parallel"), "choose(model)")
+    told(ParameterError, lambda: plots.scree(unit, ax=Figure()), "Axes")
+    told(ParameterError, lambda: plots.scree(unit, ax=Figure().subplots(), dark=True), "dark")
+    told(ParameterError, lambda: plots.pairs(unit, arrests, figure=Figure().subplots()), "Figure")
+    told(ParameterError, lambda: plots.pairs(unit, arrests, figure=Figure(), dark=True), "dark")
+    told(ParameterError, lambda: plots.loadings(unit, bootstrap=3), "bootstrap")
+
+
+def test_a_bootstrap_of_another_model(arrests, unit, one):
+    found = bootstrap(arrests, PCA(2).fit(arrests), n=20)
+    told(ParameterError, lambda: plots.loadings(unit, bootstrap=found), "another model")
+
+
+def test_rows_that_cannot_be_drawn(arrests, unit):
+    X = arrests.copy()
+    X[3, 1] = np.nan
+    told(NotFiniteError, lambda: plots.scores(unit, X), "X[3, 1]")
+    told(NotFiniteError, lambda: plots.outliers(unit, X), "X[3, 1]")
+    told(ShapeError, lambda: plots.scores(unit, arrests[:, :3]), "3")
+    dropped = PCA(2, scale="unit", missing="drop").fit(arrests)
+    told(ShapeError, lambda: plots.scores(dropped, X[3:4]), "nothing to draw")
+    told(ShapeError, lambda: plots.outliers(dropped, X[3:4]), "nothing to draw")
+
+
+def test_models_that_are_none(arrests):
+    told(ParameterError, lambda: plots.scree("model.pca"), "princomp.load")
+    with pytest.raises(NotFittedError):
+        plots.scree(PCA())
+    told(ShapeError, lambda: plots.scree(PCA().fit(np.ones((5, 2)))), "no variance")
+
+
+def test_a_constant_column_has_no_cos2_and_no_arrow(arrests):
+    X = np.column_stack([arrests, np.ones(50)])
+    texts = [text.get_text() for text in plots.cos2(PCA(2).fit(X)).texts]
+    assert "–" in texts
+    assert "constant" in texts[-1]
+
+
+def test_the_accessor_knows_its_figures(unit):
+    assert "scree" in dir(unit.plot)
+    assert unit.plot.scores.__doc__ == plots.scores.__doc__
+    with pytest.raises(AttributeError, match="no figure 'pie': there are scree"):
+        unit.plot.pie  # noqa: B018 - the access is what is tested
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("princomp.plots")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingLibraryError, match=r"pip install 'princomp\[plots\]'"):
+        __import__("princomp.plots")

@@ -1,0 +1,173 @@
+"""A report as a page: its bytes, ids, colours, names that are markup; files and refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from pages import Page
+
+from princomp import PCA, errors, report
+from princomp.plots.colours import contrast
+
+EVIL = "<script>alert(1)</script></script>\"'&{{ 7*7 }}"
+
+
+# ---- the page as such -----------------------------------------------------------------
+
+
+def test_the_same_model_and_rows_give_the_same_bytes(html, model, table, asked):
+    assert report(model, table, data="us.csv", **asked) == html
+
+
+def test_nothing_is_loaded_from_elsewhere(page, html):
+    for tag, attributes in page.tags:
+        for name in ("src", "href", "action", "data"):
+            value = attributes.get(name, "#")
+            assert value.startswith(("#", "data:")), (tag, value[:80])
+    assert "@import" not in html
+    assert not re.search(r"url\((?!#)", html)
+    assert "default-src 'none'" in html
+
+
+def test_ids_are_there_once_and_what_is_referred_to_is_there(page):
+    assert len(page.ids) == len(set(page.ids))
+    html_ids = set(page.ids)
+    for _, attributes in page.tags:
+        for value in attributes.values():
+            for name in re.findall(r"^#(.+)|url\(#([^)]+)\)", value):
+                assert "".join(name) in html_ids
+        assert attributes.get("aria-describedby", "said") in html_ids
+
+
+def test_figures_hold_text_and_are_described(page, html):
+    figures = [found for tag, found in page.tags if tag == "svg"]
+    assert len(figures) == 22
+    assert all(found["role"] == "img" and len(found["aria-label"]) > 20 for found in figures)
+    for word in ("UrbanPop", "% of the total variance", "arrows: loadings"):
+        assert html.count(word) >= 2, word
+    assert "font: " not in "".join(re.findall(r"<svg.*?</svg>", html, re.DOTALL))
+
+
+def test_headings_go_down_step_by_step(page):
+    levels = [level for level, _ in page.headings]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert all(text.strip() for _, text in page.headings)
+
+
+def test_tables_have_captions_and_scopes(page):
+    names = [tag for tag, _ in page.tags]
+    assert names.count("caption") == names.count("table") == 3
+    heads = [found for tag, found in page.tags if tag == "th"]
+    assert heads
+    assert all(found.get("scope") in ("col", "row", "colgroup") for found in heads)
+
+
+def test_colours_can_be_read_in_both_schemes():
+    from princomp.reports.page import _inside
+
+    css = str(_inside("page.css"))
+    light = dict(re.findall(r"--([\w-]+): (#\w{6})", css[: css.index(".dark {")]))
+    dark = {**light, **dict(re.findall(r"--([\w-]+): (#\w{6})", css[css.index(".dark {") :]))}
+    assert dark["ground"] != light["ground"]
+    for scheme in (light, dark):
+        for ink in ("ink", "soft", "accent", "warning"):
+            assert contrast(scheme[ink], scheme["ground"]) >= 4.5, ink
+        for ink in ("ink", "soft"):
+            assert contrast(scheme[ink], scheme["raised"]) >= 4.5, ink
+        for ink in ("ink", "warning"):
+            assert contrast(scheme[ink], scheme["warning-ground"]) >= 4.5, ink
+
+
+def test_names_are_text_whatever_they_hold(arrests):
+    import pandas as pd
+
+    long = "a long name " * 30
+    X = pd.DataFrame(arrests, columns=[EVIL, r"$\frac{$", long, "Größe 測定"])
+    ids = [f"{EVIL}{i}" for i in range(50)]
+    model = PCA(2, scale="unit").fit(X)
+    html = report(model, X, ids=ids, groups=[EVIL, long] * 25, title=EVIL, data=EVIL)
+    assert "<script>alert" not in html
+    page = Page(html)
+    assert page.headings[0] == (1, EVIL)
+    assert page.tables["table-rows"][0][0][0].startswith(EVIL)
+    assert {line[0][0] for line in page.tables["table-variables"]} == set(X.columns)
+    data = json.loads(page.script["points"])
+    assert data["labels"][0].startswith(EVIL[:40])
+    assert [name for name, _ in page.tags].count("script") == 2
+
+
+# ---- files and refusals ---------------------------------------------------------------
+
+
+def test_the_page_is_written_whole_and_over_nothing(tmp_path, arrests):
+    model = PCA(1).fit(arrests)
+    path = tmp_path / "deep" / "page.html"
+    html = report(model, path=path)
+    assert path.read_bytes() == html.encode()
+    with pytest.raises(errors.OutputExistsError):
+        report(model, path=path)
+    assert report(model, path=path, overwrite=True, title="Else") == path.read_text()
+
+
+def test_an_id_column_of_a_frame_names_the_rows(table, states, model):
+    page = Page(report(model, table.assign(State=states), ids="State", bootstrap=0))
+    assert page.tables["table-rows"][0][0][0] == "Alaska"
+    assert "no whiskers" in page.text
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "told"),
+    [
+        ({"groups": [1] * 50}, errors.ParameterError, "groups is of rows"),
+        ({"metadata": {"a": [1] * 50}}, errors.ParameterError, "metadata is of rows"),
+        ({"training": True}, errors.ParameterError, "training is of rows"),
+        ({"ids": ["a"]}, errors.ParameterError, "ids is of rows"),
+        ({"bootstrap": 20}, errors.ParameterError, "bootstrap is of rows"),
+        ({"bootstrap": 1}, errors.ParameterError, "bootstrap=1"),
+        ({"bootstrap": True}, errors.ParameterError, "bootstrap=True"),
+        ({"level": 95}, errors.ParameterError, "level=95"),
+        ({"title": 3}, errors.ParameterError, "title=3"),
+        ({"data": b"x"}, errors.ParameterError, "data=b'x'"),
+        ({"training": "yes"}, errors.ParameterError, "training='yes'"),
+        ({"X": iter([np.eye(4)])}, errors.ParameterError, "these come once"),
+        ({"X": np.eye(4), "groups": ["a"]}, errors.ShapeError, "1 values"),
+        ({"X": np.eye(4), "groups": "a"}, errors.ParameterError, "one value a row"),
+        ({"X": np.eye(4), "ids": ["a"]}, errors.ShapeError, "1 ids"),
+        ({"X": np.eye(4), "metadata": {"a": [1]}}, errors.ShapeError, "1 values"),
+        ({"X": np.eye(4), "bootstrap": 20}, errors.ParameterError, "not the 50"),
+        ({"X": np.eye(3)}, errors.ShapeError, "3"),
+        ({"X": np.full((3, 4), np.nan)}, errors.NotFiniteError, "NaN"),
+    ],
+)
+def test_mistakes_are_refused(arrests, given, kind, told):
+    with pytest.raises(kind, match=re.escape(told)) as caught:
+        report(PCA(2).fit(arrests), **given)
+    assert caught.value.hint
+
+
+def test_what_is_no_model_is_refused(arrests):
+    with pytest.raises(errors.ParameterError, match="got dict"):
+        report({})
+    with pytest.raises(errors.ShapeError, match="keeps no component"):
+        report(PCA(0).fit(arrests))
+    with pytest.raises(errors.ShapeError, match="no variance"):
+        report(PCA(1).fit(np.ones((5, 3))))
+    dropped = PCA(2, missing="drop").fit(arrests)
+    with pytest.raises(errors.ShapeError, match="none of the 3 rows has scores"):
+        report(dropped, np.full((3, 4), np.nan))
+
+
+@pytest.mark.parametrize("library", ["jinja2", "matplotlib", "textalloc"])
+def test_without_its_libraries_the_extra_is_named(monkeypatch, tmp_path, model, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(errors.MissingLibraryError, match=f"a report needs {library}") as caught:
+        report(model, path=tmp_path / "x.html")
+    assert "pip install 'princomp[report]'" in caught.value.hint
+    assert not (tmp_path / "x.html").exists()
