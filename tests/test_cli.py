@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from functools import partial
 
 import numpy as np
 import pyarrow.csv
@@ -12,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, call, left_in, numbers, write_csv
+from command_line import ARRESTS, left_in, numbers, write_csv
 from helpers import truth
 
 EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
@@ -28,12 +27,6 @@ DOCUMENT = {
     "certificate",
     "files",
 }
-
-
-@pytest.fixture
-def princomp(capfd, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
 
 
 # ---- fit ------------------------------------------------------------------------------

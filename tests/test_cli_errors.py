@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 
 import numpy as np
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, call, left_in, write_csv
-
-
-@pytest.fixture
-def princomp(capfd, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
-
+from command_line import ARRESTS, left_in, write_csv
 
 USAGE = [
     (["fit", ARRESTS, "-k", "1.5"], "'1.5' is neither a whole number"),

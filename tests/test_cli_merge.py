@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 
 import numpy as np
 import pytest
 
 import princomp as package
-from command_line import call, left_in, numbers
+from command_line import left_in, numbers
 from helpers import EPS, assert_alike, truth
 
 COLUMNS = ("a", "b", "c", "d")
 PARTS = (slice(0, 31), slice(31, 64), slice(64, 90))
-
-
-@pytest.fixture
-def princomp(capfd, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
 
 
 def measured(n=90, seed=11):

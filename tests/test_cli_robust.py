@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import io
-from functools import partial
 
 import numpy as np
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, call, left_in, numbers, write_csv
+from command_line import ARRESTS, left_in, numbers, write_csv
+from princomp.cli import calls
 
 ROBUST = ("fit", ARRESTS, "--id", "State", "--robust", "--scale", "mad", "-k", 2)
-
-
-@pytest.fixture
-def princomp(capfd, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
 
 
 @pytest.fixture
@@ -169,6 +163,34 @@ def test_tables_that_a_robust_fit_cannot_do_are_refused_by_name(princomp, tmp_pa
     write_csv(tmp_path / "w.csv", "a", *(f"{i * i}" for i in range(9)))
     assert princomp("fit", "w.csv", "--robust").code == 0
     assert "1 component holds 100.0%" in princomp("show", "w_pca/model.pca").out
+
+
+def test_unequal_columns_get_a_hint_that_outliers_do_not_change(princomp, tmp_path):
+    told = "the robust variances of the columns differ 1,000,000-fold and 'large' has the largest"
+    write_csv(tmp_path / "t.csv", "small,large", *(f"{i % 7},{i * 3 % 7}000" for i in range(28)))
+    (note,) = princomp("fit", "t.csv", "--robust", "--json").document["notes"]
+    assert note == f"{told}: --scale mad gives each column the same weight"
+    assert princomp("fit", "t.csv", "--robust", "--scale", "mad", "--force").err == ""
+    lines = [f"{i % 7},{i * 3 % 7}" for i in range(28)]
+    write_csv(tmp_path / "u.csv", "small,other", "0,1e6", *lines)
+    assert princomp("fit", "u.csv", "--robust").err == ""
+    assert "--scale unit" in princomp("fit", "u.csv", "-o", "plain").err
+
+
+def test_rows_that_are_gone_get_no_hint(princomp, monkeypatch):
+    import sys
+
+    monkeypatch.setattr(calls, "_KEPT", 0)
+    lines = [f"{i % 7},{i * 3 % 7 * 1000}" for i in range(30)]
+
+    class Stream:
+        buffer = io.BufferedReader(io.BytesIO("\n".join(["small,large", *lines]).encode()))
+
+    monkeypatch.setattr(sys, "stdin", Stream())
+    done = princomp("fit", "-", "--robust", "--json")
+    assert done.code == 0
+    told = ["standard input is gone after the fit: no scores were written"]
+    assert done.document["notes"] == told
 
 
 def test_plan_and_choose_do_not_take_what_is_of_a_robust_fit(princomp):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from functools import partial
 
 import numpy as np
 import pyarrow.feather
@@ -12,13 +11,7 @@ import pyarrow.parquet
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, call, left_in, numbers, write_csv
-
-
-@pytest.fixture
-def princomp(capfd, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
+from command_line import ARRESTS, left_in, numbers, write_csv
 
 
 @pytest.fixture

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import numpy as np
 import pytest
 
-from command_line import ARRESTS, call, left_in
+from command_line import ARRESTS, left_in
 from princomp import IncrementalPCA
 
 EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
-
-
-@pytest.fixture
-def princomp(capfd, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
 
 
 @pytest.fixture

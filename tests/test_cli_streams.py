@@ -23,19 +23,13 @@ import scipy.sparse as sp
 import zarr
 
 import princomp as package
-from command_line import call, left_in, numbers, shell_path, spawn
+from command_line import left_in, numbers, shell_path, spawn
 from helpers import EPS, aligned, truth
 from princomp.cli import calls
 from princomp.sources import columnar_stream, delimited_stream, files
 
 NAMES = ("a", "b", "c")
 IDS = [f"row {i}" for i in range(40)]
-
-
-@pytest.fixture
-def princomp(capfd, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
 
 
 @pytest.fixture

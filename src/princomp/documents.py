@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from princomp.robust import RobustPCA
 
 __all__ = [
+    "column_names",
+    "columns_of",
     "component_names",
     "document",
     "has_kernel",
@@ -47,6 +49,17 @@ def component_names(k: int) -> list[str]:
     return [f"PC{i}" for i in range(1, k + 1)]
 
 
+def column_names(model: Any) -> list[str] | None:
+    """Of the columns of a fit; None where they had none."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(map(str, names))
+
+
+def columns_of(model: Any) -> list[str] | list[int]:
+    """Names of the columns of a fit; their numbers from 0 where they had none."""
+    return column_names(model) or list(range(model.n_features_in_))
+
+
 def has_kernel(model: Any) -> TypeGuard[KernelPCA]:
     """Whether a model is a KernelPCA; its room is not loaded for others."""
     return hasattr(model, "kernel")
@@ -74,12 +87,11 @@ def of_model(model: PCA | RobustPCA | KernelPCA) -> dict[str, Any]:
         return {"estimator": "RobustPCA", **_of_robust(model)}
     fitted = model._state
     table = rates_table(model)[1]
-    names = getattr(model, "feature_names_in_", range(fitted.p))
     return {
         "estimator": type(model).__name__,
         "rows": fitted.n_samples,
         "dropped": fitted.dropped,
-        "columns": [name if isinstance(name, int) else str(name) for name in names],
+        "columns": columns_of(model),
         "id_column": model.__dict__.get("id_column_"),
         "n_components": fitted.k,
         "decision": None if fitted.decision is None else fitted.decision.to_dict(),
@@ -98,10 +110,9 @@ def of_model(model: PCA | RobustPCA | KernelPCA) -> dict[str, Any]:
 def _of_robust(model: RobustPCA) -> dict[str, Any]:
     """What a robust fit found; outliers are numbers of rows from 0."""
     table = rates_table(model)[1]
-    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
     return {
         "rows": model.n_samples_,
-        "columns": [name if isinstance(name, int) else str(name) for name in names],
+        "columns": columns_of(model),
         "id_column": model.id_column_,
         "n_components": model.n_components_,
         "eigenvalues": table[:, 0].tolist(),
@@ -120,12 +131,11 @@ def _of_robust(model: RobustPCA) -> dict[str, Any]:
 def _of_kernel(model: KernelPCA) -> dict[str, Any]:
     """What a kernel PCA found; variances are those of images in the feature space."""
     table = rates_table(model)[1]
-    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
     error = model.approximation_error_
     return {
         "rows": model.n_samples_,
         "dropped": model.n_dropped_,
-        "columns": [name if isinstance(name, int) else str(name) for name in names],
+        "columns": columns_of(model),
         "id_column": model.id_column_,
         "n_components": model.n_components_,
         "kernel": model.kernel,
@@ -169,17 +179,25 @@ def of_rows(
     )
 
 
-def scale_hint(model: PCA) -> str | None:
-    """A word where unscaled columns differ so much that few of them decide everything."""
-    fitted = model._state
-    variances = fitted.column_variances
-    varied = variances[variances > 0]
-    if fitted.scale is not None or not varied.size or varied.max() <= _UNEQUAL * varied.min():
+def scale_hint(model: PCA | RobustPCA, rows: Any = None) -> str | None:
+    """A word where unscaled columns differ so much that few of them decide everything.
+
+    A robust fit keeps nothing of its columns: their spread is that of its ``rows``, in memory.
+    """
+    if model.scale_ is not None:
         return None
-    names = getattr(model, "feature_names_in_", None)
-    top = int(np.argmax(variances))
-    name = f"column {top}" if names is None else repr(str(names[top]))
+    if isinstance(model, PCA):
+        variances, what, scale = model.var_, "variances", "unit"
+    else:
+        from princomp.robust.asked import deviations
+
+        variances, what, scale = deviations(rows) ** 2, "robust variances", "mad"
+    varied = variances[variances > 0]
+    if not varied.size or varied.max() <= _UNEQUAL * varied.min():
+        return None
+    top = columns_of(model)[int(np.argmax(variances))]
+    name = f"column {top}" if isinstance(top, int) else repr(top)
     return (
-        f"the variances of the columns differ {varied.max() / varied.min():,.0f}-fold and "
-        f"{name} has the largest: --scale unit gives each column the same weight"
+        f"the {what} of the columns differ {varied.max() / varied.min():,.0f}-fold and "
+        f"{name} has the largest: --scale {scale} gives each column the same weight"
     )

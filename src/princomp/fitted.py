@@ -92,18 +92,22 @@ class Fitted:
         """The summary as it was solved: scaled, and about the origin where not centred."""
         return prepared(self.summary, self.scale, self.centred)
 
-    @cached_property
+    @property
     def components(self) -> FloatArray:
         """Axes (k, p) in the precision of the data."""
         axes = self.spectrum.axes
         if axes.dtype == self.dtype and len(axes) == self.k:
             return axes  # read-only already
-        return _frozen(axes[: self.k].astype(self.dtype))
+        return self._components
 
     @cached_property
+    def _components(self) -> FloatArray:
+        return _frozen(self.spectrum.axes[: self.k].astype(self.dtype))
+
+    @property
     def variances(self) -> FloatArray:
         """Variances (k,) of the components."""
-        return _frozen(self.spectrum.variances[: self.k].copy())
+        return self.spectrum.variances[: self.k]  # read-only, as they are
 
     @cached_property
     def rates(self) -> FloatArray:

@@ -107,31 +107,10 @@ def described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
     fitted = saved.fitted
     summary, spectrum = fitted.summary.held(), fitted.spectrum
     kind = type(summary).__name__.lower()
-    tensors = {
-        "mean": summary.mean,
-        "mean_low": summary.mean_low,
-        **{body: getattr(summary, body) for body in _BODIES[kind]},
-        "variances": spectrum.variances,
-        "axes": spectrum.axes,
-    }
-    if spectrum.residuals is not None:
-        tensors["residuals"] = spectrum.residuals
-    if fitted.scale is not None:
-        tensors["scale"] = fitted.scale
-    if fitted.extremes is not None:
-        tensors["low"], tensors["high"] = fitted.extremes.low, fitted.extremes.high
-    parameters = dict(saved.parameters)
-    if not isinstance(parameters["scale"], str | None):
-        parameters["scale"] = {"array": True}  # it is the tensor of that name
-    if not isinstance(parameters["random_state"], int | None):
-        parameters["random_state"] = None  # a generator's state is not part of a fit
-    if is_rule(rule := parameters["n_components"]):
-        # Somebody's own rule has no place in a file: what it chose has.
-        parameters["n_components"] = rule_to_dict(rule) or fitted.k
     document = {
         "princomp": __version__,
         "estimator": saved.estimator,
-        "parameters": {name: plain(name, value) for name, value in parameters.items()},
+        "parameters": _plain_parameters(saved),
         "columns": None if saved.columns is None else list(saved.columns),
         "id_column": saved.id_column,
         "summary": kind,
@@ -157,7 +136,39 @@ def described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
         "filled": None if fitted.filled is None else fitted.filled.to_dict(),
         "decision": None if fitted.decision is None else fitted.decision.to_dict(),
     }
-    return tensors, document
+    return _tensors(fitted, summary, kind), document
+
+
+def _tensors(fitted: Fitted, summary: Any, kind: str) -> dict[str, Any]:
+    """Arrays by name."""
+    spectrum = fitted.spectrum
+    tensors = {
+        "mean": summary.mean,
+        "mean_low": summary.mean_low,
+        **{body: getattr(summary, body) for body in _BODIES[kind]},
+        "variances": spectrum.variances,
+        "axes": spectrum.axes,
+    }
+    if spectrum.residuals is not None:
+        tensors["residuals"] = spectrum.residuals
+    if fitted.scale is not None:
+        tensors["scale"] = fitted.scale
+    if fitted.extremes is not None:
+        tensors["low"], tensors["high"] = fitted.extremes.low, fitted.extremes.high
+    return tensors
+
+
+def _plain_parameters(saved: Saved) -> dict[str, Any]:
+    """What was asked for, as far as a document can say it."""
+    parameters = dict(saved.parameters)
+    if not isinstance(parameters["scale"], str | None):
+        parameters["scale"] = {"array": True}  # it is the tensor of that name
+    if not isinstance(parameters["random_state"], int | None):
+        parameters["random_state"] = None  # a generator's state is not part of a fit
+    if is_rule(rule := parameters["n_components"]):
+        # Somebody's own rule has no place in a file: what it chose has.
+        parameters["n_components"] = rule_to_dict(rule) or saved.fitted.k
+    return {name: plain(name, value) for name, value in parameters.items()}
 
 
 def restored(tensors: dict[str, Any], document: dict[str, Any]) -> Saved:

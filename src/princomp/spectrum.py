@@ -66,10 +66,7 @@ class Spectrum:
             if not all(map(operator.ge, known, known[1:])):
                 raise DataError("the variances do not descend")
             if not known[0] <= _LARGEST:
-                raise NotFiniteError(
-                    "the variances overflow float64",
-                    hint="divide the columns by a power of ten, or use scale='unit'",
-                )
+                raise _overflow()
         put(self, "variances", _sealed(values))
         if not len(self.axes):
             return
@@ -77,9 +74,38 @@ class Spectrum:
         axes += 0.0  # a zero stays +0 whatever the sign
         put(self, "axes", _sealed(axes))
         if not (_probed(axes) <= _ORTHONORMAL or self.orthogonality <= _ORTHONORMAL):
-            raise DataError(
-                f"the axes are not orthonormal: VVᵀ is {self.orthogonality:.1e} from the identity"
-            )
+            raise _not_orthonormal(self.orthogonality)
+
+    @classmethod
+    def measured(
+        cls,
+        variances: FloatArray,
+        axes: FloatArray,
+        total: float,
+        roundoff: float,
+        *,
+        orthogonality: float,
+        clipped: int,
+    ) -> Spectrum:
+        """Of a solver that sorts, clips, fixes the signs and measures ``orthogonality`` itself.
+
+        The other parameters are those of the class; the arrays are kept as they are.
+        """
+        if not variances.item(0) <= _LARGEST:
+            raise _overflow()
+        if not orthogonality <= _ORTHONORMAL:
+            raise _not_orthonormal(orthogonality)
+        made = object.__new__(cls)
+        made.__dict__.update(
+            variances=_sealed(variances),
+            axes=_sealed(axes),
+            total=total,
+            roundoff=roundoff,
+            squared=True,
+            residuals=None,
+            clipped=clipped,
+        )
+        return made
 
     @cached_property
     def orthogonality(self) -> float:
@@ -98,7 +124,7 @@ class Spectrum:
     @property
     def largest(self) -> float:
         """The first variance, zero where there is none."""
-        return float(self.variances[0]) if self.variances.size else 0.0
+        return self.variances.item(0) if self.variances.size else 0.0
 
     @property
     def resolution(self) -> float:
@@ -135,6 +161,17 @@ class Spectrum:
         """The same variances with only the first ``k`` axes."""
         residuals = None if self.residuals is None else self.residuals[:k]
         return replace(self, axes=self.axes[:k], residuals=residuals)
+
+
+def _overflow() -> NotFiniteError:
+    return NotFiniteError(
+        "the variances overflow float64",
+        hint="divide the columns by a power of ten, or use scale='unit'",
+    )
+
+
+def _not_orthonormal(away: float) -> DataError:
+    return DataError(f"the axes are not orthonormal: VVᵀ is {away:.1e} from the identity")
 
 
 @lru_cache(maxsize=8)

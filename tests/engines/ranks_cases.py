@@ -224,28 +224,17 @@ def threads(comm, tables):
 
 
 def mapped(comm, tables, kernel, count, seed):
-    """Landmarks that the ranks agree on, and the fit of the images of all rows."""
-    from princomp.feature_maps import Nystrom, agreed_landmarks
-    from princomp.sources.mapped import Mapped
-
-    rows = tables[_numbers(comm)[0]]
-    points = agreed_landmarks(comm, rows, count, seed=seed)
-    map = Nystrom.of(kernel, points)
-    images = None if rows is None or not len(rows) else Mapped(rows, map)
-    return points, PCA(3).fit(images, comm=comm)
-
-
-def mapped_by_the_first(comm, tables, kernel, count, seed):
-    """The same as one fit: rank 0 chooses and maps, as if all rows were its own."""
+    """A map and its fit: rank 0 chooses and maps, as if all rows were its own."""
     from princomp.engines.agreement import Here
     from princomp.engines.ranks import fit_together, no_rows
-    from princomp.feature_maps import Nystrom, landmarks, mapped
+    from princomp.feature_maps import Nystrom, landmarks
+    from princomp.feature_maps import mapped as through
 
     rows = tables[_numbers(comm)[0]]
 
     def lead(everywhere):
         map = Nystrom.of(kernel, landmarks(everywhere, count, seed=seed).points)
-        return map.points, PCA(3).fit(mapped(everywhere, map))
+        return map.points, PCA(3).fit(through(everywhere, map))
 
     def read():
         return no_rows(rows) or Here(rows, rows.shape[1])

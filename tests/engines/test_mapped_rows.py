@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 
 from princomp import PCA
-from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
+from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
 from princomp.feature_maps import (
     Fourier,
     Nystrom,
     TensorSketch,
-    agreed_landmarks,
     enough_landmarks,
     landmarks,
     mapped,
@@ -167,23 +166,13 @@ def test_ranks(rows, map, expected, on):
     size = on.SERVER.size
     for cuts in ([len(rows)] * (size - 1), [100 * (i + 1) for i in range(size - 1)]):
         tables = np.split(rows, cuts)
-        outcomes = on.SERVER.call("mapped", tables, RBF, 50, 0)
-        for points, model in outcomes:
+        for points, model in on.SERVER.call("mapped", tables, RBF, 50, 0):
             np.testing.assert_array_equal(points, map.points)
             alike(model, expected)
-    for points, model in on.SERVER.call("mapped_by_the_first", tables, RBF, 50, 0):
-        np.testing.assert_array_equal(points, map.points)
-        alike(model, expected)
     bad = [part.copy() for part in tables]
     bad[0][5, 2] = np.nan
-    for case in ("mapped", "mapped_by_the_first"):
-        with pytest.raises(NotFiniteError, match=r"NaN: the first at .*(column 2|5, 2)"):
-            on.SERVER.call(case, bad, RBF, 50, 0)
-
-
-def test_ranks_must_be_ranks(rows):
-    with pytest.raises(ParameterError, match="comm"):
-        agreed_landmarks(object(), rows, 5)
+    with pytest.raises(NotFiniteError, match=r"NaN: the first at .*(column 2|5, 2)"):
+        on.SERVER.call("mapped", bad, RBF, 50, 0)
 
 
 # ---- devices ---------------------------------------------------------------------------

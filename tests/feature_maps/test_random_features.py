@@ -137,13 +137,13 @@ def test_seeds_and_sizes_tell_maps_apart():
     ("kind", "kernel", "width", "name"),
     [
         (Fourier, POLY, 10, "kernel"),
-        (Fourier, RBF, 1, "n_features"),
+        (Fourier, RBF, 1, "n_landmarks"),
         (TensorSketch, RBF, 10, "kernel"),
         (TensorSketch, KernelFunction("poly", gamma=1.0, degree=2.5), 10, "degree"),
         (TensorSketch, KernelFunction("poly", gamma=1.0, degree=0), 10, "degree"),
         (TensorSketch, KernelFunction("poly", gamma=1.0, coef0=-1.0), 10, "coef0"),
         (TensorSketch, KernelFunction("poly", gamma=-1.0), 10, "gamma"),
-        (TensorSketch, POLY, 0, "n_features"),
+        (TensorSketch, POLY, 0, "n_landmarks"),
     ],
 )
 def test_what_a_map_cannot_do_is_refused(kind, kernel, width, name):

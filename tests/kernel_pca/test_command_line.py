@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import os
 import sys
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import princomp as package
-from command_line import ARRESTS, call, left_in, numbers, spawn, write_csv
+from command_line import ARRESTS, left_in, numbers, spawn, write_csv
 from princomp.cli import by_kernel
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.kernel_functions import KERNELS
@@ -20,12 +19,6 @@ from princomp.kernel_functions import KERNELS
 KERNEL = ("fit", ARRESTS, "--id", "State", "--kernel", "rbf", "--gamma", "median", "-k", 2)
 BACK = (*KERNEL, "--pre-image", "fixed_point")
 NO_LOADINGS = "a kernel PCA has no loadings"
-
-
-@pytest.fixture
-def princomp(capfd, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from princomp import PCA, KernelPCA
 from princomp.arrays import EPS
-from princomp.errors import MemoryLimitError, ParameterError, ShapeError
+from princomp.errors import MemoryLimitError
 
 CHECKED = [
     KernelPCA(2),
@@ -164,22 +164,6 @@ def test_a_function_of_two_rows(rng):
     np.testing.assert_allclose(ours.transform(X), named.transform(X), atol=1e-12)
 
 
-def test_a_matrix_that_is_given(rng):
-    X, new = rows_of(rng, 500, 5), rows_of(rng, 20, 5)
-    named = KernelPCA(3, kernel="rbf", gamma=0.05).fit(X)
-    given = KernelPCA(3, kernel="precomputed")
-    K = pairwise_kernels(X, metric="rbf", gamma=0.05)
-    before = K.copy()
-    np.testing.assert_allclose(given.fit_transform(K), named.transform(X), atol=1e-11)
-    across = pairwise_kernels(new, X, metric="rbf", gamma=0.05)
-    np.testing.assert_allclose(given.transform(across), named.transform(new), atol=1e-11)
-    assert np.array_equal(K, before)
-    weights = rng.integers(1, 3, 500)
-    heavy = KernelPCA(3, kernel="rbf", gamma=0.05).fit(X, sample_weight=weights)
-    given.fit(K, sample_weight=weights)
-    np.testing.assert_allclose(given.eigenvalues_, heavy.eigenvalues_, rtol=1e-11)
-
-
 def test_tiles_that_are_not_kept_give_the_same(rng):
     """With 3 MB 1,500 rows keep little of the 9 MB of half their matrix, and search in less."""
     X = rows_of(rng, 1500, 5)
@@ -269,23 +253,6 @@ def test_a_fit_that_cannot_keep_its_limit_is_refused_before_it_computes(rng):
         KernelPCA(10, kernel="rbf", memory_limit="20MB").fit(X)
     with pytest.raises(MemoryLimitError, match="n_components=10"):
         KernelPCA(kernel="rbf", memory_limit="20MB").fit(X)
-
-
-def test_rows_of_weight_zero_in_a_given_matrix(rng):
-    X = rows_of(rng, 60, 4)
-    K = pairwise_kernels(X, metric="rbf", gamma=0.05)
-    weights = rng.integers(0, 3, 60)
-    named = KernelPCA(2, kernel="rbf", gamma=0.05).fit(X, sample_weight=weights)
-    given = KernelPCA(2, kernel="precomputed")
-    scores = given.fit_transform(K, sample_weight=weights)
-    np.testing.assert_allclose(np.abs(scores), np.abs(named.transform(X)), atol=1e-12)
-    with pytest.raises(ShapeError, match="zero"):
-        given.fit(K, sample_weight=np.zeros(60))
-
-
-def test_the_median_needs_rows(rng):
-    with pytest.raises(ParameterError, match="gamma='median'"):
-        KernelPCA(2, kernel="precomputed", gamma="median").fit(np.eye(5))
 
 
 @pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])

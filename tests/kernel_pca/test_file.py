@@ -68,6 +68,7 @@ MODELS = {
     "em": _model(HOLES, missing="em", **_RBF),
     "nipals": _model(HOLES, missing="nipals", **_NYSTROM),
     "precomputed": _model(ROWS @ ROWS.T, kernel="precomputed"),
+    "precomputed weights": _model(ROWS @ ROWS.T, kernel="precomputed", weights=np.arange(80) % 3),
     "precomputed with gamma": _model(ROWS @ ROWS.T, kernel="precomputed", gamma=0.5),
     "nystrom": _model(**_NYSTROM),
     "auto": _model(**{**_NYSTROM, "n_landmarks": "auto"}),
@@ -236,7 +237,8 @@ def test_overwriting_is_refused_when_asked(tmp_path):
 
 # ---- altered files -----------------------------------------------------------------------
 
-KINDS = ("weights", "sparse", "precomputed", "ridge", "em", "nystrom", "fourier")
+_GIVEN = "precomputed weights"
+KINDS = ("weights", "sparse", "precomputed", _GIVEN, "ridge", "em", "nystrom", "fourier")
 
 
 @pytest.fixture(scope="module")
@@ -301,7 +303,6 @@ _ANYWHERE = {
     "features": [0, -1, 4, "5", None, True],
     "route": ["images and exact", None, []],
     "layout": [None, [], {"weights": "F"}, {"none": ["float32", "C"]}, {"mean": ["f4", "C"]}],
-    "gamma": ["median", -1, []],
     "learned": [1, None],
     "filler": [3, {}, {"estimator": "RobustPCA"}],
     "fit": [None, {}, []],
@@ -354,6 +355,12 @@ _EXACT = {
 def test_altered_words_of_an_exact_fit_are_refused(contents, load, word, value):
     with pytest.raises(ModelFileError):
         load(tampered(contents["weights"], _put(f"fit/{word}", value)))
+
+
+@pytest.mark.parametrize(("kind", "value"), [(_GIVEN, 80), (_GIVEN, 52), ("precomputed", 53)])
+def test_another_number_of_rows_that_count_is_refused(contents, load, kind, value):
+    with pytest.raises(ModelFileError):
+        load(tampered(contents[kind], _put("fit/rows", value)))
 
 
 _IMAGES = {

@@ -40,7 +40,13 @@ using std::vector;
 #define SCORES(isa, name, T)                                                                       \
     extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
                                            const T *, const T *, ptrdiff_t, ptrdiff_t, T *, T *);
+#define SPECTRUM(isa)                                                                              \
+    extern "C" int princomp_##isa##_spectrum_f64(const double *, ptrdiff_t, double, ptrdiff_t,     \
+                                                 double *);                                        \
+    extern "C" int princomp_##isa##_small_f64(const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t,     \
+                                              double *);
 #define DECLARED(isa)                                                                              \
+    SPECTRUM(isa)                                                                                  \
     MOMENTS(isa, moments_f32, float)                                                               \
     MOMENTS(isa, moments_f32_precise, float)                                                       \
     ACROSS(isa, across_f32, float)                                                                 \
@@ -344,6 +350,39 @@ void all_sparse(A f64_i32, B f32_f64_i64, C f32_i32, D scatter_f64, E scatter_f3
         }
 }
 
+// ---- spectra -------------------------------------------------------------------------------
+
+// Each axis times the scatter is its variance times the axis.
+template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small small) {
+    for (ptrdiff_t p : {1, 2, 3, 8, 9, 31, 32})
+        for (ptrdiff_t m : {p + 1, 3 * p}) {
+            std::mt19937 random(unsigned(m * 1000 + p));
+            std::normal_distribution<double> normal(3.0, 1.0);
+            vector<double> x(m * p);
+            for (auto &value : x)
+                value = normal(random);
+            in_threads([&](int) {
+                vector<double> out(2 * p * p + 3 * p + 3), again(p * p + p + 3);
+                demand(small(x.data(), m, p, p, out.data()) == 0, "small_f64", m, p);
+                const vector<double> scatter(out.begin() + 2 * p, out.begin() + 2 * p + p * p);
+                demand(spectrum(scatter.data(), p, double(m - 1), p, again.data()) == 0,
+                       "spectrum_f64", m, p);
+                demand(std::equal(again.begin(), again.end(), out.begin() + 2 * p + p * p),
+                       "small_f64", m, p);
+                for (ptrdiff_t i = 0; i < p; ++i)
+                    for (ptrdiff_t j = 0; j < p; ++j) {
+                        double image = 0.0;
+                        for (ptrdiff_t c = 0; c < p; ++c)
+                            image += scatter[j * p + c] * again[p + i * p + c];
+                        const double away = image / double(m - 1) - again[i] * again[p + i * p + j];
+                        demand(std::abs(away) < 1e-13 * again[0], "spectrum_f64", m, p);
+                    }
+            });
+        }
+    vector<double> nothing(33 * 33), out(33 * 33 + 33 + 3);
+    demand(spectrum(nothing.data(), 33, 1.0, 33, out.data()) != 0, "spectrum_f64", 33, 33);
+}
+
 } // namespace
 
 #define ALL(isa)                                                                                   \
@@ -352,6 +391,7 @@ void all_sparse(A f64_i32, B f32_f64_i64, C f32_i32, D scatter_f64, E scatter_f3
     all_sides(princomp_##isa##_across_f32, princomp_##isa##_across_f64,                            \
               princomp_##isa##_columns_f32, princomp_##isa##_columns_f64,                          \
               princomp_##isa##_scores_f32, princomp_##isa##_scores_f64);                           \
+    spectra(princomp_##isa##_spectrum_f64, princomp_##isa##_small_f64);                            \
     all_vectors(princomp_##isa##_dense_pass_f32, princomp_##isa##_dense_pass_f64);                 \
     all_sparse(princomp_##isa##_csr_pass_f64_f64_i32, princomp_##isa##_csr_pass_f32_f64_i64,       \
                princomp_##isa##_csr_pass_f32_f32_i32, princomp_##isa##_csr_scatter_f64_i32,        \

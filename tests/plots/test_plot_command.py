@@ -2,83 +2,54 @@
 
 from __future__ import annotations
 
-import csv
-from functools import partial
-
 import pytest
 
-from command_line import ARRESTS, call
+from command_line import ARRESTS
 from princomp import PCA
 from princomp.cli.plotting import FIGURES
 
 BEGINNINGS = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 
 
-@pytest.fixture
-def princomp(capfd, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
-
-
-@pytest.fixture
-def model(princomp, tmp_path):
-    done = princomp("fit", ARRESTS, "--id", "State", "--scale", "unit", "-k", 2, "--no-scores")
-    assert done.code == 0
-    return tmp_path / "usarrests_pca" / "model.pca"
-
-
-@pytest.fixture
-def grouped(tmp_path):
-    """The table with a column of text, one of numbers, and a missing category."""
-    path = tmp_path / "grouped.csv"
-    with ARRESTS.open() as file, path.open("w") as out:
-        header, *lines = csv.reader(file)
-        write = csv.writer(out, lineterminator="\n")
-        write.writerow([*header, "region", "turn"])
-        for i, line in enumerate(lines):
-            write.writerow([*line, "" if i == 7 else "NSWE"[i % 4], i % 3])
-    return path
-
-
 @pytest.mark.parametrize("figure", FIGURES)
-def test_every_figure_becomes_a_file(princomp, model, figure, tmp_path):
+def test_every_figure_becomes_a_file(princomp, model_file, figure, tmp_path):
     data = [ARRESTS] if FIGURES[figure][0] == "rows" else []
     kind = sorted(BEGINNINGS)[list(FIGURES).index(figure) % 3]
-    done = princomp("plot", figure, model, *data, "-o", f"a.{kind}")
+    done = princomp("plot", figure, model_file, *data, "-o", f"a.{kind}")
     assert (done.code, done.out, done.err) == (0, "", "")
     assert (tmp_path / f"a.{kind}").read_bytes().startswith(BEGINNINGS[kind])
 
 
-def test_the_same_words_give_the_same_bytes(princomp, model, tmp_path):
+def test_the_same_words_give_the_same_bytes(princomp, model_file, tmp_path):
     for kind in BEGINNINGS:
         for name in "ab":
-            words = ("plot", "scores", model, ARRESTS, "-o", f"{name}.{kind}", "--label", 3)
+            words = ("plot", "scores", model_file, ARRESTS, "-o", f"{name}.{kind}", "--label", 3)
             assert princomp(*words).code == 0
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
 
 
-def test_all_options(princomp, model, grouped, tmp_path):
+def test_all_options(princomp, model_file, grouped_file, tmp_path):
     for words in (
-        ("biplot", grouped, "--groups", "region", "--ellipses", "mean", "--level", 0.9),
-        ("biplot", grouped, "--x", 2, "--y", "PC1", "--label", "Texas,Ohio", "--factor", 2),
-        ("pairs", grouped, "--groups", "turn", "--components", "1,PC2", "--dark"),
-        ("outliers", grouped, "--training", "--level", 0.99, "--label", 2),
-        ("loadings", grouped, "--bootstrap", 50, "--components", 2),
+        ("biplot", grouped_file, "--groups", "region", "--ellipses", "mean", "--level", 0.9),
+        ("biplot", grouped_file, "--x", 2, "--y", "PC1", "--label", "Texas,Ohio", "--factor", 2),
+        ("pairs", grouped_file, "--groups", "turn", "--components", "1,PC2", "--dark"),
+        ("outliers", grouped_file, "--training", "--level", 0.99, "--label", 2),
+        ("loadings", grouped_file, "--bootstrap", 50, "--components", 2),
         ("contributions", "--x", 2, "--top", 3),
         ("scree", "--top", 2),
     ):
         figure, *rest = words
-        done = princomp("plot", figure, model, *rest, "-o", "a.png", "--force", "--json")
+        done = princomp("plot", figure, model_file, *rest, "-o", "a.png", "--force", "--json")
         assert done.code == 0, (words, done.out)
         assert done.document["files"] == {"picture": "a.png"}
         assert done.document["figure"] == figure
 
 
-def test_a_scree_plot_with_what_a_rule_says(princomp, model, tmp_path):
-    plain = princomp("plot", "scree", model, "-o", "plain.png")
+def test_a_scree_plot_with_what_a_rule_says(princomp, model_file, tmp_path):
+    plain = princomp("plot", "scree", model_file, "-o", "plain.png")
     assert plain.code == 0
     for rule, data in (("parallel", ()), ("parallel", (ARRESTS,)), ("permutation", (ARRESTS,))):
-        words = ("plot", "scree", model, *data, "--rule", rule, "-o", "a.png", "--force")
+        words = ("plot", "scree", model_file, *data, "--rule", rule, "-o", "a.png", "--force")
         done = princomp(*words)
         assert (done.code, done.out) == (0, "")
         assert f"note: {rule}: " in done.err
@@ -86,8 +57,8 @@ def test_a_scree_plot_with_what_a_rule_says(princomp, model, tmp_path):
         assert f"{rule}: " in princomp(*words, "--json").document["notes"][-1]
 
 
-def test_only_columns_that_nobody_uses_are_noted(princomp, model, grouped):
-    done = princomp("plot", "scores", model, grouped, "--groups", "region", "-o", "a.png")
+def test_only_columns_that_nobody_uses_are_noted(princomp, model_file, grouped_file):
+    done = princomp("plot", "scores", model_file, grouped_file, "--groups", "region", "-o", "a.png")
     assert done.err == "note: ignored columns that neither uses: turn\n"
 
 
@@ -115,25 +86,25 @@ def test_only_columns_that_nobody_uses_are_noted(princomp, model, grouped):
     ],
 )
 def test_mistaken_words_are_refused_and_nothing_is_written(
-    princomp, model, grouped, tmp_path, words, code, told
+    princomp, model_file, grouped_file, tmp_path, words, code, told
 ):
     half = tmp_path / "half.csv"
     half.write_text("".join(ARRESTS.read_text().splitlines(keepends=True)[:20]))
-    named = {"DATA": grouped, "HALF": half}
+    named = {"DATA": grouped_file, "HALF": half}
     figure, *rest = (named.get(word, word) for word in words)
-    done = princomp("plot", figure, model, *rest, "-o", "x.svg", "--json")
+    done = princomp("plot", figure, model_file, *rest, "-o", "x.svg", "--json")
     assert done.code == code
     assert told in done.error["message"] + str(done.error["hint"])
     assert done.error["hint"]
     assert not (tmp_path / "x.svg").exists()
 
 
-def test_outputs_are_safe(princomp, model, tmp_path):
-    assert princomp("plot", "scree", model, "-o", "a.gif").code == 2
+def test_outputs_are_safe(princomp, model_file, tmp_path):
+    assert princomp("plot", "scree", model_file, "-o", "a.gif").code == 2
     (tmp_path / "a.svg").write_text("mine")
-    assert princomp("plot", "scree", model, "-o", "a.svg").code == 73
+    assert princomp("plot", "scree", model_file, "-o", "a.svg").code == 73
     assert (tmp_path / "a.svg").read_text() == "mine"
-    assert princomp("plot", "scree", model, "-o", "a.svg", "--force").code == 0
+    assert princomp("plot", "scree", model_file, "-o", "a.svg", "--force").code == 0
     picture = tmp_path / "model.svg"
     PCA(1).fit([[1.0, 2.0], [2.0, 1.0], [4.0, 4.0]]).save(picture)
     before = picture.read_bytes()
@@ -141,14 +112,14 @@ def test_outputs_are_safe(princomp, model, tmp_path):
     assert picture.read_bytes() == before
 
 
-def test_without_matplotlib_the_extra_is_named(princomp, model, monkeypatch, tmp_path):
+def test_without_matplotlib_the_extra_is_named(princomp, model_file, monkeypatch, tmp_path):
     import sys
 
     for name in [name for name in sys.modules if name.startswith("princomp.plots")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr("princomp.plots", raising=False)
     monkeypatch.setitem(sys.modules, "textalloc", None)
-    done = princomp("plot", "scree", model, "-o", "a.svg")
+    done = princomp("plot", "scree", model_file, "-o", "a.svg")
     assert done.code == 75
     assert "pip install 'princomp[plots]'" in done.err
     assert not (tmp_path / "a.svg").exists()

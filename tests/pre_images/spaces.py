@@ -23,5 +23,4 @@ def expansion_of(function, rows, k=None):
         mean=np.full(n, 1 / n),
         centre=matrix.spread.means,
         mean_square=matrix.spread.grand,
-        dtype=matrix.dtype,
     )

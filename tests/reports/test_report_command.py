@@ -2,42 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import subprocess
 import sys
-from functools import partial
 
 import pytest
 from pages import Page
 
-from command_line import ARRESTS, ENVIRONMENT, call
-
-
-@pytest.fixture
-def princomp(capfd, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return partial(call, capfd)
-
-
-@pytest.fixture
-def model(princomp, tmp_path):
-    done = princomp("fit", ARRESTS, "--id", "State", "--scale", "unit", "-k", 2, "--no-scores")
-    assert done.code == 0
-    return tmp_path / "usarrests_pca" / "model.pca"
-
-
-@pytest.fixture
-def grouped(tmp_path):
-    """The table with a column of text and one of numbers."""
-    path = tmp_path / "grouped.csv"
-    with ARRESTS.open() as file, path.open("w") as out:
-        header, *lines = csv.reader(file)
-        write = csv.writer(out, lineterminator="\n")
-        write.writerow([*header, "region", "turn"])
-        for i, line in enumerate(lines):
-            write.writerow([*line, "" if i == 7 else "NSWE"[i % 4], i])
-    return path
+from command_line import ARRESTS, ENVIRONMENT
 
 
 def test_a_table_in_one_command_and_to_the_same_bytes(princomp, tmp_path):
@@ -59,9 +31,11 @@ def test_a_table_in_one_command_and_to_the_same_bytes(princomp, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a.html", "b.html"]
 
 
-def test_a_model_and_its_rows(princomp, model, grouped, tmp_path):
+def test_a_model_and_its_rows(princomp, model_file, grouped_file, tmp_path):
     words = ("--groups", "region", "--metadata", "turn,region", "--title", "States")
-    done = princomp("report", model, grouped, *words, "--bootstrap", 50, "-o", "a.html", "--json")
+    done = princomp(
+        "report", model_file, grouped_file, *words, "--bootstrap", 50, "-o", "a.html", "--json"
+    )
     assert done.code == 0
     assert done.document["files"] == {"report": "a.html"}
     assert done.document["notes"] == []
@@ -74,9 +48,9 @@ def test_a_model_and_its_rows(princomp, model, grouped, tmp_path):
     assert "taken for those of the fit" in page.text
 
 
-def test_columns_beside_take_no_part_in_the_fit(princomp, grouped, tmp_path):
+def test_columns_beside_take_no_part_in_the_fit(princomp, grouped_file, tmp_path):
     done = princomp(
-        *("report", grouped, "--id", "State", "--scale", "unit", "-k", 2),
+        *("report", grouped_file, "--id", "State", "--scale", "unit", "-k", 2),
         *("--metadata", "turn", "--groups", "region", "--bootstrap", 0),
     )
     assert (done.code, done.err) == (0, "")
@@ -86,8 +60,8 @@ def test_columns_beside_take_no_part_in_the_fit(princomp, grouped, tmp_path):
     assert "turn (r)" in page.text
 
 
-def test_a_model_alone(princomp, model, tmp_path):
-    done = princomp("report", model)
+def test_a_model_alone(princomp, model_file, tmp_path):
+    done = princomp("report", model_file)
     assert done.code == 0
     assert "No rows were given" in (tmp_path / "model_report.html").read_text()
 
@@ -118,29 +92,36 @@ def test_a_model_alone(princomp, model, tmp_path):
     ],
 )
 def test_mistaken_words_are_refused_and_nothing_is_written(
-    princomp, model, grouped, tmp_path, words, code, told
+    princomp, model_file, grouped_file, tmp_path, words, code, told
 ):
-    given = [{"MODEL": model, "DATA": grouped}.get(word, word) for word in words]
+    given = [{"MODEL": model_file, "DATA": grouped_file}.get(word, word) for word in words]
     output = [] if "-o" in words else ["-o", "x.html"]
-    before = grouped.read_bytes()
+    before = grouped_file.read_bytes()
     done = princomp("report", *given, *output, "--json")
     assert done.code == code
     assert told in done.error["message"] + str(done.error["hint"])
     assert done.error["hint"]
     assert not (tmp_path / "x.html").exists()
-    assert grouped.read_bytes() == before
+    assert grouped_file.read_bytes() == before
 
 
-def test_an_existing_page_is_kept_unless_forced(princomp, model, tmp_path):
+def test_an_existing_page_is_kept_unless_forced(princomp, model_file, tmp_path):
     (tmp_path / "a.html").write_text("mine")
-    assert princomp("report", model, "-o", "a.html").code == 73
+    assert princomp("report", model_file, "-o", "a.html").code == 73
     assert (tmp_path / "a.html").read_text() == "mine"
-    assert princomp("report", model, "-o", "a.html", "--force").code == 0
+    assert princomp("report", model_file, "-o", "a.html", "--force").code == 0
 
 
-def test_a_robust_model_is_refused_by_name(princomp, tmp_path):
-    done = princomp("fit", ARRESTS, "--id", "State", "--robust", "-k", 2, "-m", "r.pca")
+@pytest.mark.parametrize(
+    ("flags", "name"), [(("--robust",), "RobustPCA"), (("--kernel", "rbf"), "KernelPCA")]
+)
+@pytest.mark.parametrize("rows", [(), (ARRESTS,)])
+def test_a_model_of_another_kind_is_refused_by_name(princomp, tmp_path, flags, name, rows):
+    done = princomp("fit", ARRESTS, "--id", "State", *flags, "-k", 2, "-m", "m.pca")
     assert done.code == 0
-    done = princomp("report", "r.pca", "--json")
+    done = princomp("report", "m.pca", *rows, "-o", "x.html", "--json")
     assert done.code == 65
-    assert "RobustPCA" in done.error["message"]
+    assert done.error["message"] == f"m.pca is a {name}, and a report is of a plain PCA"
+    assert done.error["place"] == {"file": "m.pca"}
+    assert done.error["hint"].endswith(f"princomp fit without {flags[0]}")
+    assert not (tmp_path / "x.html").exists()

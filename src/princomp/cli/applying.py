@@ -29,19 +29,17 @@ def transform(
     output: Path | None,
     force: bool,
     as_json: bool,
-    debug: bool,
 ) -> None:
     """Scores of the rows of FILEs under MODEL.
 
     Columns are bound by name; the format of the output goes by its ending.
     """
-    from princomp.documents import component_names
+    from princomp.documents import column_names, component_names
     from princomp.functions import load
 
     pca = load(model)
     check_output(output, force, model, *files)
-    names = getattr(pca, "feature_names_in_", None)
-    source, notes = bound(files, None if names is None else [str(n) for n in names], pca)
+    source, notes = bound(files, column_names(pca), pca)
     pca._check_columns(source.p, False)
     columns = component_names(pca.n_components_)
 
@@ -65,19 +63,18 @@ def inverse(
     output: Path | None,
     force: bool,
     as_json: bool,
-    debug: bool,
 ) -> None:
     """Rows in the units of the data from the scores in FILEs (columns PC1, PC2, …).
 
     Of a kernel PCA they are pre-images, and its fit says how they are found (--pre-image).
     """
-    from princomp.documents import component_names, has_kernel
+    from princomp.documents import columns_of, component_names, has_kernel
     from princomp.functions import load
 
     pca = load(model)
     check_output(output, force, model, *files)
     source, notes = bound(files, component_names(pca.n_components_), pca, numbered=True)
-    columns = getattr(pca, "feature_names_in_", range(pca.n_features_in_))
+    columns = list(map(str, columns_of(pca)))
     if has_kernel(pca):
         check_inverse(pca, model)
     back = pca.inverse_transform if has_kernel(pca) else pca._reconstructed
@@ -86,4 +83,4 @@ def inverse(
         for chunk in source.chunks():
             yield back(chunk.data), chunk.ids
 
-    hand_over("inverse", source, rows, [str(c) for c in columns], output, force, as_json, notes)
+    hand_over("inverse", source, rows, columns, output, force, as_json, notes)

@@ -21,8 +21,9 @@ def rows_beside(
     pca: PCA, files: Sequence[str], beside: Sequence[str]
 ) -> tuple[Source, list[str], dict[str, Any]]:
     """The rows in the columns of a model, what to say of them, and other columns by name."""
-    names = getattr(pca, "feature_names_in_", None)
-    columns = None if names is None else [str(name) for name in names]
+    from princomp.documents import column_names
+
+    columns = column_names(pca)
     values = values_beside(files, columns, beside)
     source, notes = bound(files, columns, pca)
     if set(beside) & set(source.unused):  # the last note says that nobody uses them

@@ -63,7 +63,6 @@ def bootstrap(
     output: Path,
     force: bool,
     as_json: bool,
-    debug: bool,
     **options: Any,
 ) -> None:
     """Intervals of variances, rates and loadings: how far they are this sample's.
@@ -88,8 +87,8 @@ def bootstrap(
     if file is not None or not as_json:
         write_tidy(file, found.columns_of("intervals"), force)
     if as_json:
-        files_ = {} if file is None else {"intervals": str(file)}
-        print_json(document("bootstrap", seed=seed, **found.to_dict(), notes=notes, files=files_))
+        paths = {} if file is None else {"intervals": str(file)}
+        print_json(document("bootstrap", seed=seed, **found.to_dict(), notes=notes, files=paths))
         return
     say(notes)
     click.echo(found, err=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp import errors
+from princomp.cli.calls import refuse_no_components
+from princomp.cli.options import flag_of, refuse_beside
 
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
@@ -102,10 +103,6 @@ def kernel_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def check_kernel(options: dict[str, Any]) -> None:
     """Refuse options that do not go together.
 
@@ -117,7 +114,7 @@ def check_kernel(options: dict[str, Any]) -> None:
     if kernel is None:
         for name in _OWN:
             if options[name] is not None:
-                raise click.UsageError(f"{_flag(name)} is of a kernel PCA: add --kernel rbf")
+                raise click.UsageError(f"{flag_of(name)} is of a kernel PCA: add --kernel rbf")
         return
     if isinstance(options["k"], str):
         raise click.UsageError(
@@ -128,15 +125,14 @@ def check_kernel(options: dict[str, Any]) -> None:
             f"--scale {options['scale']} does not go with --kernel, which takes columns as they "
             "are: divide them before (in Python, StandardScaler in a pipeline)"
         )
-    for name, default, why in (
+    others = (
         ("robust", False, "choose one of the two"),
         ("support", None, "it is of a robust fit"),
         ("no_center", False, "rows are centred in the feature space"),
         ("solver", "auto", "its matrix is solved by its size"),
         ("checkpoint", None, "a kernel PCA is not resumed; leave it out"),
-    ):
-        if options[name] != default:
-            raise click.UsageError(f"{_flag(name)} does not go with --kernel: {why}")
+    )
+    refuse_beside("--kernel", options, others)
     _check_own(kernel, options)
 
 
@@ -146,7 +142,7 @@ def _check_own(kernel: str, options: dict[str, Any]) -> None:
     for name, taken in kernels.items():
         if options[name] is not None and kernel not in taken:
             raise click.UsageError(
-                f"{_flag(name)} says nothing to the kernel {kernel}: it is of {', '.join(taken)}"
+                f"{flag_of(name)} says nothing to the kernel {kernel}: it is of {', '.join(taken)}"
             )
     approximation, pre_image = options["approximation"], options["pre_image"]
     for name, goes, needed in (
@@ -156,7 +152,7 @@ def _check_own(kernel: str, options: dict[str, Any]) -> None:
         ("alpha", pre_image == "ridge", "--pre-image ridge"),
     ):
         if options[name] is not None and not goes:
-            raise click.UsageError(f"{_flag(name)} says nothing without {needed}")
+            raise click.UsageError(f"{flag_of(name)} says nothing without {needed}")
     if options["alpha"] is not None and kernel == "linear":
         raise click.UsageError("--alpha says nothing to the kernel linear: its inverse is exact")
     if approximation == "features" and pre_image is not None:
@@ -177,12 +173,7 @@ def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
     from princomp.kernel_pca import KernelPCA
     from princomp.kernel_pca.asked import Asked
 
-    if options["k"] == 0:
-        raise errors.ShapeError(
-            "-k 0 leaves no scores to write",
-            place={"parameter": "k"},
-            hint="ask for at least 1 component",
-        )
+    refuse_no_components(options)
     names = {"landmarks": "n_landmarks", "landmark_rule": "landmarks", "seed": "random_state"}
     given = {
         names.get(name, name): options[name]

@@ -21,7 +21,8 @@ __all__ = [
     "hand_over",
     "read",
     "refuse_inputs",
-    "results",
+    "refuse_no_components",
+    "result_files",
     "stem_of",
     "write_results",
     "write_scores",
@@ -37,12 +38,7 @@ def estimator(options: dict[str, Any]) -> PCA:
     """The estimator that the flags describe."""
     from princomp.estimator import PCA
 
-    if options["k"] == 0:
-        raise errors.ShapeError(
-            "-k 0 leaves no scores to write",
-            place={"parameter": "k"},
-            hint="ask for at least 1 component",
-        )
+    refuse_no_components(options)
     return PCA(
         options["k"],
         svd_solver=options["solver"],
@@ -51,6 +47,21 @@ def estimator(options: dict[str, Any]) -> PCA:
         missing=options["missing"],
         memory_limit=options["memory"],
     )
+
+
+def refuse_no_components(options: dict[str, Any]) -> None:
+    """Refuse a fit whose results would be empty.
+
+    Raises
+    ------
+    ShapeError
+    """
+    if options["k"] == 0:
+        raise errors.ShapeError(
+            "-k 0 leaves no scores to write",
+            place={"parameter": "k"},
+            hint="ask for at least 1 component",
+        )
 
 
 def read(files: Sequence[str], options: dict[str, Any]) -> Source:
@@ -182,7 +193,7 @@ def stem_of(files: Sequence[str]) -> str:
     return Path(name).name.partition(".")[0].strip("-_ ") or "table"
 
 
-def results(stem: str, options: dict[str, Any]) -> dict[str, Path]:
+def result_files(stem: str, options: dict[str, Any]) -> dict[str, Path]:
     """Where the results of a fit go."""
     folder = options["output"] or Path(f"{stem}_pca")
     tables = ["loadings", "eigenvalues"] if options["no_scores"] else list(_TABLES)
@@ -198,11 +209,10 @@ def write_results(
     model: PCA, source: Source, files: dict[str, Path], force: bool, quiet: bool
 ) -> None:
     """Scores, eigenvalues, the model and loadings where there are any; each whole or not at all."""
-    from princomp.documents import component_names, rates_table
+    from princomp.documents import columns_of, component_names, rates_table
     from princomp.outputs import write_table
 
     components = component_names(model.n_components_)
-    columns = getattr(model, "feature_names_in_", range(model.n_features_in_))
     all_components, rates = rates_table(model)
     if "scores" in files:
         write_scores(model, source, files["scores"], components, force, quiet)
@@ -211,7 +221,7 @@ def write_results(
             files["loadings"],
             columns=components,
             data=model.loadings_,
-            ids=[str(c) for c in columns],
+            ids=list(map(str, columns_of(model))),
             id_column="variable",
             force=force,
         )

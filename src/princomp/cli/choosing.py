@@ -45,7 +45,6 @@ def choose(
     rules: list[str] | None,
     seed: int,
     as_json: bool,
-    debug: bool,
     **options: Any,
 ) -> None:
     """How many components to keep of FILEs: what each rule says, and why.

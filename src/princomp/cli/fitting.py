@@ -20,29 +20,27 @@ from princomp.cli.calls import (
     estimator,
     read,
     refuse_inputs,
-    results,
+    result_files,
     stem_of,
     write_results,
 )
-from princomp.cli.options import files_argument, fit_options, robust_options, shared
+from princomp.cli.options import PATH, files_argument, fit_options, robust_options, shared
 from princomp.cli.printed import print_json, print_summary, say
-from princomp.cli.robustly import check_robust, robust_estimator, write_outliers
+from princomp.cli.robustly import check_robust, robust_estimator, robust_hint, write_outliers
 from princomp.cli.watching import bar, resumable
 
 __all__ = ["fit", "plan", "resume"]
-
-_PATH = click.Path(path_type=Path)
 
 
 @click.command()
 @files_argument
 @robust_options
 @kernel_options
-@click.option("-m", "--model", type=_PATH, help="Model file to write.")
+@click.option("-m", "--model", type=PATH, help="Model file to write.")
 @click.option(
     "-o",
     "--output",
-    type=_PATH,
+    type=PATH,
     help="Folder for the results; NAME_pca for NAME.csv by default.",
 )
 @click.option(
@@ -56,12 +54,12 @@ _PATH = click.Path(path_type=Path)
 @click.option("--no-scores", is_flag=True, help="Do not write a row for each row of the input.")
 @click.option(
     "--checkpoint",
-    type=_PATH,
+    type=PATH,
     help="File that keeps the work so far; 'princomp resume PATH' goes on from it.",
 )
 @click.option("--force", is_flag=True, help="Replace existing outputs.")
 @shared
-def fit(files: tuple[str, ...], as_json: bool, debug: bool, **options: Any) -> None:
+def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Fit a PCA to the numeric columns of FILEs, as one table.
 
     Writes scores (a row for each row of the input), loadings (axes times the root of their
@@ -76,7 +74,7 @@ def fit(files: tuple[str, ...], as_json: bool, debug: bool, **options: Any) -> N
 
     check_kernel(options)
     check_robust(options)
-    outputs = results(stem_of(files), options)
+    outputs = result_files(stem_of(files), options)
     refuse_inputs(outputs.values(), files)
     check_writable(outputs.values(), force=options["force"])
     checkpoint = options["checkpoint"]
@@ -134,10 +132,10 @@ def _written(
     notes = list(source.notes)
     if not options["robust"]:
         notes += _fit_notes(model, options)
-        if options["kernel"]:
-            notes.append(NO_LOADINGS)
-        elif hint := scale_hint(model):
-            notes.append(hint)
+    if options["kernel"]:
+        notes.append(NO_LOADINGS)
+    elif hint := robust_hint(model, source) if options["robust"] else scale_hint(model):
+        notes.append(hint)
     if "scores" in outputs and not source.repeatable:
         del outputs["scores"]
         outputs.pop("outliers", None)
@@ -161,11 +159,11 @@ def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
 
 
 @click.command()
-@click.argument("checkpoint", type=_PATH)
+@click.argument("checkpoint", type=PATH)
 @click.option("--force", is_flag=True, help="Replace outputs that were written already.")
 @shared
 @click.pass_context
-def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool, debug: bool) -> None:
+def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> None:
     """Go on with the fit that wrote CHECKPOINT, as it was typed, in the folder it was typed in.
 
     The result has the bits of a run that was not interrupted. An input that has changed
@@ -191,7 +189,7 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool, deb
     parsed = fit.make_context("fit", arguments[1:], parent=ctx.parent)
     # The file may have been moved since.
     parsed.params["checkpoint"] = path
-    for name, value in (("force", force), ("as_json", as_json), ("debug", debug)):
+    for name, value in (("force", force), ("as_json", as_json)):
         parsed.params[name] |= value
     with parsed:
         fit.invoke(parsed)
@@ -201,7 +199,7 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool, deb
 @files_argument
 @fit_options
 @shared
-def plan(files: tuple[str, ...], as_json: bool, debug: bool, **options: Any) -> None:
+def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """What a fit of FILEs would do and cost, without doing it."""
     from princomp.documents import document
     from princomp.functions import plan as plan_of

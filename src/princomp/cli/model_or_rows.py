@@ -11,6 +11,7 @@ import click
 from princomp import errors
 from princomp.cli.by_kernel import NO_LOADINGS
 from princomp.cli.calls import bound, estimator, read
+from princomp.cli.options import typed
 from princomp.cli.watching import bar
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "check_figure",
     "check_inverse",
     "check_plain",
+    "fit_of_files",
     "is_table",
     "model_and_rows",
     "plain_model",
@@ -72,13 +74,15 @@ def check_plain(model: Any, path: Path, use: str) -> None:
     ------
     NotAvailableError
     """
+    from princomp.documents import has_kernel
     from princomp.estimator import PCA
 
     if not isinstance(model, PCA):
+        flag = "--kernel" if has_kernel(model) else "--robust"
         raise errors.NotAvailableError(
             f"{path} is a {type(model).__name__}, and {use}",
             place={"file": str(path)},
-            hint="fit a plain PCA to the same rows: princomp fit",
+            hint=f"fit a plain PCA to the same rows: princomp fit without {flag}",
         )
 
 
@@ -139,12 +143,21 @@ def refuse_flags_of_a_fit(model: str) -> None:
     ------
     click.UsageError
     """
-    ctx = click.get_current_context()
+    given = typed()
     for name, flag in _OF_A_FIT.items():
-        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+        if name in given:
             raise click.UsageError(
                 f"{flag} is of a fit, and {model} is a model: give the table in its place"
             )
+
+
+def fit_of_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> tuple[PCA, Source]:
+    """A fit of files that is not kept, and their rows."""
+    source = read(files, options)
+    model = estimator(options)
+    with bar(quiet) as tell:
+        model._fit(source, None, tell, None)
+    return model, source
 
 
 def model_and_rows(
@@ -157,16 +170,13 @@ def model_and_rows(
     click.UsageError
         For a model alone, or with flags of a fit.
     """
+    from princomp.documents import column_names
+
     if is_table(files[0]):
-        source = read(files, options)
-        model = estimator(options)
-        with bar(quiet) as tell:
-            model._fit(source, None, tell, None)
+        model, source = fit_of_files(files, options, quiet)
         return model, source, list(source.notes)
     refuse_flags_of_a_fit(files[0])
     if len(files) == 1:
         raise click.UsageError(f"{files[0]} is a model: give DATA, the rows of its fit, after it")
     loaded = plain_model(Path(files[0]), "what is resampled is a PCA")
-    names = getattr(loaded, "feature_names_in_", None)
-    columns = None if names is None else [str(name) for name in names]
-    return loaded, *bound(files[1:], columns, loaded)
+    return loaded, *bound(files[1:], column_names(loaded), loaded)

@@ -10,21 +10,19 @@ import click
 from princomp import errors
 from princomp.cli.calls import refuse_inputs
 from princomp.cli.model_or_rows import check_plain, refuse_exact
-from princomp.cli.options import model_argument, shared
+from princomp.cli.options import PATH, model_argument, shared
 from princomp.cli.printed import print_json, print_summary
 
 __all__ = ["merge", "show"]
-
-_PATH = click.Path(path_type=Path)
 
 
 @click.command()
 @model_argument
 @shared
-def show(model: Path, as_json: bool, debug: bool) -> None:
+def show(model: Path, as_json: bool) -> None:
     """What MODEL holds: variances, plan and certificate."""
     from princomp.choosing import name_of
-    from princomp.documents import document, of_model
+    from princomp.documents import column_names, document, of_model
     from princomp.functions import load
 
     pca = load(model)
@@ -38,8 +36,8 @@ def show(model: Path, as_json: bool, debug: bool) -> None:
         print_json(document("show", parameters=parameters, **of_model(pca)))
         return
     print_summary(pca)
-    if (names := getattr(pca, "feature_names_in_", None)) is not None:
-        click.echo(f"columns: {', '.join(map(str, names))}")
+    if (names := column_names(pca)) is not None:
+        click.echo(f"columns: {', '.join(names)}")
     if pca.id_column_ is not None:
         click.echo(f"id column: {pca.id_column_}")
     for told in ("plan_", "certificate_"):
@@ -61,11 +59,11 @@ def _summed(path: Path) -> Any:
 
 
 @click.command()
-@click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=_PATH)
-@click.option("-m", "--model", "output", type=_PATH, required=True, help="Model file to write.")
+@click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=PATH)
+@click.option("-m", "--model", "output", type=PATH, required=True, help="Model file to write.")
 @click.option("--force", is_flag=True, help="Replace an existing output.")
 @shared
-def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool, debug: bool) -> None:
+def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
     """One model of all rows behind several MODELs, without the rows.
 
     It has the parameters of the first.

@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 __all__ = [
+    "PATH",
     "choose_options",
     "files_argument",
     "fit_options",
+    "flag_of",
     "model_argument",
     "names_option",
     "output_options",
+    "refuse_beside",
     "robust_options",
     "shared",
+    "typed",
 ]
 
 # planning.SOLVERS has them; loading it would cost --help half a second. A test compares.
@@ -99,17 +103,44 @@ def _memory(_: Any, __: Any, value: str | None) -> str | None:
 
 _Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-_PATH = click.Path(path_type=Path)
-model_argument = click.argument("model", type=_PATH)
+PATH = click.Path(path_type=Path)
+model_argument = click.argument("model", type=PATH)
 files_argument = click.argument("files", metavar="FILE...", nargs=-1, required=True)
 
 
 def shared(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--json and --debug, which every command has."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(
-        command
+    """--json and --debug, which every command has; ``run`` looks for the latter itself."""
+    told = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+    debug = click.option(
+        "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
     )
-    return click.option("--debug", is_flag=True, help="Show the traceback of an error.")(command)
+    return debug(told(command))
+
+
+def typed() -> set[str]:
+    """Parameters of the running command that somebody gave a value."""
+    ctx = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    return {name for name in ctx.params if ctx.get_parameter_source(name) is not default}
+
+
+def flag_of(name: str) -> str:
+    """What is typed for a parameter."""
+    return f"--{name.replace('_', '-')}"
+
+
+def refuse_beside(
+    flag: str, options: dict[str, Any], others: Sequence[tuple[str, Any, str]]
+) -> None:
+    """Refuse parameters (name, default, why) that ``flag`` would ignore.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    for name, default, why in others:
+        if options[name] != default:
+            raise click.UsageError(f"{flag_of(name)} does not go with {flag}: {why}")
 
 
 def names_option(flag: str, told: str) -> _Option:
@@ -120,18 +151,18 @@ def names_option(flag: str, told: str) -> _Option:
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """-o and --force of a command that writes one table."""
     force = click.option("--force", is_flag=True, help="Replace an existing output.")
-    return click.option("-o", "--output", type=_PATH, help="CSV on stdout by default.")(
+    return click.option("-o", "--output", type=PATH, help="CSV on stdout by default.")(
         force(command)
     )
 
 
 def fit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What ``fit`` and ``plan`` both take."""
+    """How to fit a plain PCA."""
     return _with(command, _fit_options())
 
 
 def robust_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What ``fit`` takes: the same, and what says that it is to be robust, and how."""
+    """How to fit a PCA, plain or robust."""
     robust = (
         click.option(
             "--robust",
@@ -153,7 +184,7 @@ def robust_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def choose_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What ``choose`` takes of them: all but -k and --solver."""
+    """How to fit a plain PCA, without -k and --solver."""
     _, *of_table, _, memory = _fit_options()
     return _with(command, (*of_table, memory))
 

@@ -12,7 +12,7 @@ import click
 from princomp.cli.beside import rows_beside
 from princomp.cli.calls import refuse_inputs
 from princomp.cli.model_or_rows import check_figure, check_plain
-from princomp.cli.options import RULES, model_argument, shared
+from princomp.cli.options import PATH, RULES, model_argument, shared
 from princomp.cli.printed import print_json, say
 
 __all__ = ["FIGURES", "plot"]
@@ -32,7 +32,6 @@ FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "outliers": ("rows", ("level", "label", "training")),
 }
 _ENDINGS = (".svg", ".png", ".pdf")
-_PATH = click.Path(path_type=Path)
 
 
 def _listed(_: Any, __: Any, value: str | None) -> list[str] | None:
@@ -61,7 +60,7 @@ _COMPONENT = "Component: a number from 1, or PC1."
 @click.option(
     "-o",
     "--output",
-    type=_PATH,
+    type=PATH,
     callback=_ending,
     required=True,
     help="Picture to write; its ending (.svg, .png, .pdf) says which kind.",
@@ -103,7 +102,6 @@ def plot(
     dark: bool,
     force: bool,
     as_json: bool,
-    debug: bool,
     **options: Any,
 ) -> None:
     """Draw a FIGURE of MODEL, and of the rows of DATA.

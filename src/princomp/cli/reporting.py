@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp.cli.beside import rows_beside, values_beside
-from princomp.cli.calls import estimator, read, refuse_inputs, stem_of
-from princomp.cli.model_or_rows import is_table, plain_model, refuse_flags_of_a_fit
-from princomp.cli.options import fit_options, names_option, shared
+from princomp.cli.calls import refuse_inputs, stem_of
+from princomp.cli.model_or_rows import fit_of_files, is_table, plain_model, refuse_flags_of_a_fit
+from princomp.cli.options import PATH, fit_options, names_option, shared, typed
 from princomp.cli.printed import print_json, say
-from princomp.cli.watching import bar
 
 if TYPE_CHECKING:
     from princomp.estimator import PCA
 
 __all__ = ["report"]
-
-_PATH = click.Path(path_type=Path)
 
 
 def _resamples(_: Any, __: Any, value: int | None) -> int | None:
@@ -32,7 +29,7 @@ def _resamples(_: Any, __: Any, value: int | None) -> int | None:
 @click.command()
 @click.argument("files", metavar="MODEL [DATA]... | FILE...", nargs=-1, required=True)
 @click.option(
-    "-o", "--output", type=_PATH, help="Page to write; NAME_report.html for NAME.csv by default."
+    "-o", "--output", type=PATH, help="Page to write; NAME_report.html for NAME.csv by default."
 )
 @click.option("--title", help="Heading of the page.")
 @click.option("--groups", metavar="COLUMN", help="Column whose values are categories, in colours.")
@@ -55,15 +52,11 @@ def _resamples(_: Any, __: Any, value: int | None) -> int | None:
 @click.option("--force", is_flag=True, help="Replace an existing page.")
 @fit_options
 @shared
-@click.pass_context
 def report(
-    ctx: click.Context,
-    /,
     files: tuple[str, ...],
     output: Path | None,
     force: bool,
     as_json: bool,
-    debug: bool,
     groups: str | None,
     metadata: list[str] | None,
     **options: Any,
@@ -77,7 +70,7 @@ def report(
     from princomp.documents import document
 
     fitting = is_table(files[0])
-    _check_arguments(ctx, files, fitting, groups, metadata)
+    _check_arguments(files, fitting)
     output = output or Path(f"{stem_of(files)}_report.html")
     refuse_inputs([output], files)
     check_writable([output], force=force)
@@ -85,7 +78,6 @@ def report(
     from princomp.reports.calls import report as report_of
 
     check_libraries()
-
     beside = list(dict.fromkeys([*([groups] if groups else []), *(metadata or [])]))
     if fitting:
         pca, rows, notes, values = _fitted(files, options, beside, as_json)
@@ -114,15 +106,9 @@ def report(
     click.echo(f"{'report':12} {output}")
 
 
-def _check_arguments(
-    ctx: click.Context, files: Sequence[str], fitting: bool, groups: Any, metadata: Any
-) -> None:
+def _check_arguments(files: Sequence[str], fitting: bool) -> None:
     """Refuse what would be ignored."""
-    given = {
-        name
-        for name in ctx.params
-        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-    }
+    given = typed()
     if fitting:
         if "training" in given:
             raise click.UsageError(f"{files[0]} is fitted here, so its rows are those of the fit")
@@ -138,19 +124,16 @@ def _fitted(
     files: Sequence[str], options: dict[str, Any], beside: list[str], quiet: bool
 ) -> tuple[PCA, Any, list[str], dict[str, Any]]:
     """A model of the files, their rows, notes, and columns that stand beside."""
+    from princomp.documents import column_names
+
     options["exclude"] = [*(options["exclude"] or ()), *beside]
-    source = read(files, options)
-    model = estimator(options)
-    with bar(quiet) as tell:
-        model._fit(source, None, tell, None)
+    model, source = fit_of_files(files, options, quiet)
     model.id_column_ = options["id_column"]
-    names = model._names()
-    values = values_beside(files, None if names is None else list(map(str, names)), beside)
-    return model, source, list(source.notes), values
+    return model, source, list(source.notes), values_beside(files, column_names(model), beside)
 
 
 def _loaded(files: Sequence[str], beside: list[str]) -> tuple[PCA, Any, list[str], dict[str, Any]]:
-    model = plain_model(Path(files[0]), "a report is of a PCA")
+    model = plain_model(Path(files[0]), "a report is of a plain PCA")
     if len(files) == 1:
         return model, None, [], {}
     return model, *rows_beside(model, files[1:], beside)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from princomp.cli.options import refuse_beside
+
 if TYPE_CHECKING:
     from princomp.robust import RobustPCA
     from princomp.sources.source import Source
 
-__all__ = ["check_robust", "robust_estimator", "write_outliers"]
+__all__ = ["check_robust", "robust_estimator", "robust_hint", "write_outliers"]
 
 
 def check_robust(options: dict[str, Any]) -> None:
@@ -37,15 +39,14 @@ def check_robust(options: dict[str, Any]) -> None:
             f"--scale {options['scale']} divides by what outliers change first; with --robust "
             "choose mad"
         )
-    for name, default, why in (
+    others = (
         ("missing", "error", "a robust fit takes complete rows"),
         ("solver", "auto", "a robust fit has one way to solve"),
         ("no_center", False, "a robust fit looks for the centre"),
         ("memory", None, "a robust fit has all rows in memory"),
         ("checkpoint", None, "a robust fit has all rows in memory and is not resumed"),
-    ):
-        if options[name] != default:
-            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --robust: {why}")
+    )
+    refuse_beside("--robust", options, others)
 
 
 def robust_estimator(options: dict[str, Any]) -> RobustPCA:
@@ -58,6 +59,16 @@ def robust_estimator(options: dict[str, Any]) -> RobustPCA:
         scale=None if options["scale"] == "none" else options["scale"],
         random_state=options["seed"] or 0,
     )
+
+
+def robust_hint(model: RobustPCA, source: Source) -> str | None:
+    """What is said of a plain fit of unequal columns, too; not where the rows are gone."""
+    from princomp.documents import scale_hint
+    from princomp.sources.holding import whole
+
+    if model.scale_ is not None or not source.repeatable:
+        return None
+    return scale_hint(model, whole(source))
 
 
 def write_outliers(model: RobustPCA, source: Source, file: Path, force: bool) -> None:

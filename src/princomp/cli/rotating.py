@@ -10,15 +10,13 @@ import click
 
 from princomp.cli.calls import bound, refuse_inputs, write_scores
 from princomp.cli.model_or_rows import plain_model
-from princomp.cli.options import model_argument, shared
+from princomp.cli.options import PATH, model_argument, shared
 from princomp.cli.printed import print_json, say
 
 if TYPE_CHECKING:
     from princomp.rotation import Rotation
 
 __all__ = ["rotate"]
-
-_PATH = click.Path(path_type=Path)
 
 
 @click.command()
@@ -31,7 +29,7 @@ _PATH = click.Path(path_type=Path)
     help="Of promax: larger ones give smaller loadings and larger correlations; 4.",
 )
 @click.option("--no-kaiser", is_flag=True, help="Do not divide loadings by their length meanwhile.")
-@click.option("-o", "--output", type=_PATH, help="Folder for the results; NAME_varimax by default.")
+@click.option("-o", "--output", type=PATH, help="Folder for the results; NAME_varimax by default.")
 @click.option(
     "--format",
     "kind",
@@ -52,7 +50,6 @@ def rotate(
     kind: str,
     force: bool,
     as_json: bool,
-    debug: bool,
 ) -> None:
     """Turn the components of MODEL so that loadings are large or near zero.
 
@@ -99,24 +96,21 @@ def _written(
     """Write the tables, and say what a person should know."""
     import numpy as np
 
+    from princomp.documents import column_names, columns_of
     from princomp.outputs import write_table
 
-    names = getattr(model, "feature_names_in_", None)
-    known = (
-        [str(j) for j in range(model.n_features_in_)] if names is None else list(map(str, names))
-    )
     turned = found.names
     notes = []
     if not found.converged:
         notes.append(f"varimax still moves after {found.iterations:,} sweeps")
     if "scores" in outputs:
-        source, told = bound(files, None if names is None else known, model)
+        source, told = bound(files, column_names(model), model)
         notes += told
         model._check_columns(source.p, False)
         write_scores(found, source, outputs["scores"], turned, force, quiet)
     carried = [found.sums_of_squares, found.variances, found.rates]
     for name, columns, data, ids, id_column in (
-        ("loadings", turned, found.loadings, known, "variable"),
+        ("loadings", turned, found.loadings, list(map(str, columns_of(model))), "variable"),
         (
             *("variances", ["sum_of_squares", "variance", "contribution_rate"]),
             *(np.column_stack(carried), turned, "component"),

@@ -44,6 +44,48 @@ class _Part(NamedTuple):
     rows: int
 
 
+class _Blocks(NamedTuple):
+    """What becomes of each block."""
+
+    kind: Any
+    weights: Weights
+    drop: bool
+    precise: bool
+
+    def part(self, piece: Piece) -> _Part:
+        """The summary of one."""
+        block = piece.load()
+        rows = block.shape[0]
+        weights = part_of(self.weights, piece.start, piece.start + rows)
+        return _Part(*self.summed(self.kind.of, block, weights, piece.start), rows)
+
+    def added(self, state: State, loaded: tuple[int, Any]) -> State:
+        """The state with one added to it in place."""
+        start, block = loaded
+        stop = start + block.shape[0]
+        add = partial(self.kind.add, state.summary)
+        summary, missing = self.summed(add, block, part_of(self.weights, start, stop), start)
+        return State(stop, summary, state.dropped + missing)
+
+    def summed(
+        self, of: Callable[..., Any], block: Any, weights: Weights, start: int
+    ) -> tuple[Any, int]:
+        """What ``of`` makes of one; where NaN rows may go, without them."""
+        if self.drop and (self.kind.complete_only or is_sparse(block)):
+            block, weights, missing = complete(block, weights)
+            return of(block, weights, precise=self.precise), missing
+        try:
+            return of(block, weights, precise=self.precise), 0
+        except NotFiniteError as error:
+            if self.drop and "row" in error.place:
+                block, weights, missing = complete(block, weights)
+                if missing:
+                    return of(block, weights, precise=self.precise), missing
+            if "row" in error.place:
+                error.place["row"] += start
+            raise
+
+
 def fold(
     kind: Any,
     data: Any,
@@ -92,17 +134,10 @@ def fold(
     is_source = isinstance(data, Source)
     sparse = data.stored is not None if is_source else is_sparse(data)
     step = kind.block_rows(p, sparse=sparse)
-    summed = partial(_summed, drop=drop, precise=precise, complete_only=kind.complete_only)
+    blocks = _Blocks(kind, weights, drop, precise)
     if not is_source and n <= step and n * p < _BLAS_THREADS_PAY:
-        summary, dropped = summed(kind.of, data, weights, 0)
+        summary, dropped = blocks.summed(kind.of, data, weights, 0)
         return Folded(summary if before is None else before.merge(summary), dropped, n)
-
-    def one(piece: Piece) -> _Part:
-        block = piece.load()
-        stop = piece.start + block.shape[0]
-        part = summed(kind.of, block, part_of(weights, piece.start, stop), piece.start)
-        return _Part(*part, block.shape[0])
-
     passes = passes or Passes(threads=threads)
     known = passes.begin(step_name, n, _row_bytes(data))
     if known is not None and known.done:
@@ -113,33 +148,25 @@ def fold(
         tell_once()
     cut = pieces(data, step, state.row)
     with one_blas_thread():
-        if not hasattr(kind, "add"):
+        if hasattr(kind, "add"):
+            if before is not None and known is None:
+                state = state._replace(summary=deepcopy(before))
+            # One block is loaded while the one before is added, with threads of its own.
+            loaded = in_order(lambda piece: (piece.start, piece.load()), cut, 1, ahead=not few)
+            with closing(loaded):
+                state = _run(state, loaded, blocks.added, passes, in_place=True)
+        else:
             workers = 1 if few else passes.threads or default_threads()
             # What a stream has read must wait in memory: there, blocks go one by one.
             many = 1 if is_source and not data.positioned else handful(step, p)
             tasks = _batched(cut, max(1, min(many, (n or 0) // (step * workers))))
             done = in_order(
-                lambda task: [one(piece) for piece in task], tasks, workers, ahead=not few
+                lambda task: [blocks.part(piece) for piece in task], tasks, workers, ahead=not few
             )
             with closing(done):
                 # A scatter's worth of fresh memory costs more than the sum that is put there.
                 join = partial(_merged, spend=True) if kind is Moments else _merged
                 state = _run(state, chain.from_iterable(done), join, passes)
-            return Folded(state.summary, state.dropped, state.row)
-        if before is not None and known is None:
-            state = state._replace(summary=deepcopy(before))
-
-        def added(state: State, loaded: tuple[int, Any]) -> State:
-            start, block = loaded
-            stop = start + block.shape[0]
-            part = part_of(weights, start, stop)
-            summary, missing = summed(partial(kind.add, state.summary), block, part, start)
-            return State(stop, summary, state.dropped + missing)
-
-        # One block is loaded while the one before is added, with threads of its own.
-        loaded = in_order(lambda piece: (piece.start, piece.load()), cut, 1, ahead=not few)
-        with closing(loaded):
-            state = _run(state, loaded, added, passes, in_place=True)
     return Folded(state.summary, state.dropped, state.row)
 
 
@@ -217,32 +244,6 @@ def _row_bytes(data: Any) -> float:
     if data.nbytes is not None and n:
         return data.nbytes / n
     return float(data.p * data.dtype.itemsize)
-
-
-def _summed(
-    of: Callable[..., Any],
-    block: Any,
-    weights: Weights,
-    start: int,
-    *,
-    drop: bool,
-    precise: bool,
-    complete_only: bool,
-) -> tuple[Any, int]:
-    """What ``of`` makes of one block; where NaN rows may go, without them."""
-    if drop and (complete_only or is_sparse(block)):
-        block, weights, missing = complete(block, weights)
-        return of(block, weights, precise=precise), missing
-    try:
-        return of(block, weights, precise=precise), 0
-    except NotFiniteError as error:
-        if drop and "row" in error.place:
-            block, weights, missing = complete(block, weights)
-            if missing:
-                return of(block, weights, precise=precise), missing
-        if "row" in error.place:
-            error.place["row"] += start
-        raise
 
 
 def complete(block: Any, weights: Weights) -> tuple[Any, Weights, int]:

@@ -2,14 +2,13 @@
 
 feature_map                what all maps are
 nystrom                    by kernels with landmarks
-landmarks, drawn           how these are chosen; agreed, by ranks
+landmarks, drawn           how these are chosen
 fourier, polynomial        by random waves, and by sketches of products
 auto                       how many it takes
 elsewhere, device          rows of any origin through a map, where they lie
 contents                   maps in files
 """
 
-from princomp.feature_maps.agreed import agreed_landmarks
 from princomp.feature_maps.auto import Sized, enough_features, enough_landmarks
 from princomp.feature_maps.contents import restored
 from princomp.feature_maps.elsewhere import mapped
@@ -26,7 +25,6 @@ __all__ = [
     "Nystrom",
     "Sized",
     "TensorSketch",
-    "agreed_landmarks",
     "drawn_rows",
     "enough_features",
     "enough_landmarks",

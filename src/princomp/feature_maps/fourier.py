@@ -87,7 +87,7 @@ class Fourier(FeatureMap):
         if width < 2:
             raise ParameterError(
                 f"{width} random Fourier features are too few",
-                place={"parameter": "n_features"},
+                place={"parameter": "n_landmarks"},
                 hint="give at least 2: a wave is a cosine and a sine",
             )
         return cls(kernel, p, np.dtype(dtype), width // 2, seed)

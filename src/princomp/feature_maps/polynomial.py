@@ -80,7 +80,7 @@ class TensorSketch(FeatureMap):
             if value is None or not value >= 0:
                 raise _unlawful(name, value, "at least 0", "use approximation='nystrom'")
         if width < 1:
-            raise _unlawful("n_features", width, "at least 1", "give a whole number")
+            raise _unlawful("n_landmarks", width, "at least 1", "give a whole number")
         return cls(kernel, p, np.dtype(dtype), width, seed)
 
     @property

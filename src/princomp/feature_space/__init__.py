@@ -1,7 +1,8 @@
 """Principal components of rows in the feature space of a kernel, which is never entered."""
 
+from princomp.feature_space.centring import Centring, Spread
 from princomp.feature_space.expansion import Expansion
-from princomp.feature_space.matrix import Centring, GivenMatrix, KernelMatrix, Spread
+from princomp.feature_space.matrix import GivenMatrix, KernelMatrix
 from princomp.feature_space.solve import Solved, check_memory, first_width, is_searched, solve
 
 __all__ = [

@@ -37,8 +37,6 @@ class Expansion:
         Mean over the rows of the fit of k(row, point).
     mean_square : float
         Squared length of the mean image.
-    dtype : numpy dtype
-        Of scores where rows do not say.
     """
 
     function: KernelFunction
@@ -47,7 +45,6 @@ class Expansion:
     mean: FloatArray
     centre: FloatArray
     mean_square: float
-    dtype: np.dtype[Any]
 
     @cached_property
     def sides(self) -> Sides:
@@ -55,18 +52,9 @@ class Expansion:
         return self.function.sides(self.points)
 
     @property
-    def m(self) -> int:
-        """Number of points."""
-        return int(self.points.shape[0])
-
-    @property
     def k(self) -> int:
         """Number of axes."""
         return int(self.weights.shape[1])
-
-    def similarities(self, rows: Any) -> FloatArray:
-        """k(row, point), (n, m): only for rows of which there are few."""
-        return self.function.tile(self.function.sides(rows), self.sides, rows.dtype)
 
     def scores(self, rows: Any) -> FloatArray:
         """Centred images of rows on the axes (n, k), in the precision of the rows."""

@@ -1,7 +1,5 @@
 """The centred kernel matrix of n rows, as products with vectors.
 
-With weights w it is √w H K Hᵀ √w, where H takes the weighted mean away; without, HKH.
-
 K is cut into stripes of rows, of which only the part from the diagonal on is computed: a tile
 serves both sides of it. As many tiles are kept as memory allows; the others are computed again
 for each product, so that nothing of order n² has to be held.
@@ -10,97 +8,23 @@ for each product, so that nothing of order n² has to be held.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from princomp.arrays import FloatArray, one_blas_thread
 from princomp.errors import DataError, NotFiniteError
+from princomp.feature_space.centring import Centring, Spread
 from princomp.kernel_functions import KernelFunction
 from princomp.threads import in_order
 
-__all__ = ["Centring", "GivenMatrix", "KernelMatrix", "Products", "Spread"]
+__all__ = ["GivenMatrix", "KernelMatrix", "Products"]
 
 # Rows of a stripe, and columns of the part of it that is worked on at a time: 2 MB of float64.
 _ROWS, _COLUMNS = 256, 1024
 # Of more rows than this not all tiles are kept: to compute one costs as much as two products with
 # it, and half a matrix of 10,000 rows is 400 MB.
 _ALL_KEPT, _KEPT = 5000, 0.86
-
-
-@dataclass(frozen=True, eq=False)
-class Centring:
-    """What takes the mean image away from products.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n,)
-        Of the rows in the mean: weights over their sum.
-    roots : ndarray of shape (n, 1), optional
-        Of the weights, where rows do not all count once.
-    """
-
-    shares: FloatArray
-    roots: FloatArray | None
-
-    @classmethod
-    def of(cls, weights: FloatArray | None, n: int) -> Centring:
-        """Of n rows with these weights, or each with 1."""
-        if weights is None:
-            return cls(np.full(n, 1.0 / n), None)
-        return cls(weights / weights.sum(), np.sqrt(weights)[:, None])
-
-    @property
-    def divisor(self) -> float:
-        """What eigenvalues are divided by to be variances."""
-        count = len(self.shares) if self.roots is None else float((self.roots**2).sum())
-        return max(count - 1.0, 1.0)
-
-    def before(self, vectors: FloatArray) -> FloatArray:
-        """What K is multiplied with, (n, m)."""
-        if self.roots is not None:
-            vectors = self.roots * vectors
-        return vectors - self.shares[:, None] * vectors.sum(axis=0)
-
-    def after(self, images: FloatArray) -> FloatArray:
-        """The product with the centred matrix, from that with K, in place."""
-        images -= self.shares @ images
-        if self.roots is not None:
-            images *= self.roots
-        return images
-
-
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """What is known of K and its centred matrix without their entries.
-
-    Parameters
-    ----------
-    means : ndarray of shape (n,)
-        Of the columns of K.
-    grand : float
-        Mean of all entries of K: the squared length of the mean image.
-    trace : float
-        Of the centred matrix: Σw − 1 times the total variance.
-    largest : float
-        The largest entry of the diagonal of K.
-    """
-
-    means: FloatArray
-    grand: float
-    trace: float
-    largest: float
-
-    @classmethod
-    def of(cls, centring: Centring, means: FloatArray, diagonal: FloatArray) -> Spread:
-        """From column means of K, and its diagonal."""
-        grand = float(centring.shares @ means)
-        # Summed as differences: two large traces would cancel.
-        squares = diagonal - 2 * means + grand
-        roots = centring.roots
-        trace = float(squares.sum() if roots is None else (roots[:, 0] ** 2) @ squares)
-        return cls(means, grand, max(trace, 0.0), float(diagonal.max(initial=0.0)))
 
 
 class Products(Protocol):
@@ -282,7 +206,14 @@ def centred(matrix: FloatArray, rows: FloatArray, products: Products) -> FloatAr
     matrix -= products.spread.means
     matrix -= rows[:, None]
     matrix += products.spread.grand
-    roots = products.centring.roots
+    # Means are known to the rounding of sums of entries, which is more than that of an entry and
+    # the same along a line. Now that entries are small, what is left of them is taken away.
+    shares, roots = products.centring.shares, products.centring.roots
+    with one_blas_thread():
+        columns, left = shares @ matrix, matrix @ shares
+    matrix -= columns
+    matrix -= left[:, None]
+    matrix += float(shares @ left)
     if roots is not None:
         matrix *= roots
         matrix *= roots.T

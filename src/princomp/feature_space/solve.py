@@ -30,8 +30,12 @@ _DENSE_COPIES = 4
 _FIRST, _LARGE_SHARE = 16, 0.1
 # Negative eigenvalues beyond this share of the first mean that the kernel is none.
 _NEGATIVE = 1e-5
-# An eigenvalue under so many units of rounding is nothing else.
-_NOTHING = 10.0
+# The errors of a product's sums are some three times those of the entries, and LAPACK's some
+# five units of the first eigenvalue: an eigenvalue under so many times the bound is nothing else.
+_NOTHING = 40.0
+# Units of the first eigenvalue below which no route claims to tell variances apart; and how many
+# times the bound, and √n, negative eigenvalues may come to where errors of entries all add up.
+_FEWEST_CLAIMED, _WORST = 10.0, 10.0
 
 
 class Solved(NamedTuple):
@@ -96,9 +100,8 @@ def _dense(matrix: Products, wanted: int | float | None) -> Spectrum:
     full, n = matrix.dense(), matrix.n
     k = n if not isinstance(wanted, int) else min(wanted, n)
     values, vectors = eigh_top(full, k) if k < n // 3 else eigh(full)
-    floor = _NOTHING * _rounding(matrix) * max(float(values[0]), 0.0)
     _check(values[:k], matrix)
-    values = np.where(values > floor, values, 0.0)
+    values = _sound(values, matrix)
     if not isinstance(wanted, int):
         k = int((values > 0).sum())
     if isinstance(wanted, float):
@@ -175,7 +178,7 @@ def _searched(
 ) -> tuple[Spectrum, int] | None:
     """The pairs, and how many products they took; None where LAPACK is quicker after all."""
     assert wanted is not None
-    n, unit = matrix.n, float(np.finfo(matrix.dtype).eps)
+    n = matrix.n
     fits = _DENSE_COPIES * 8 * n * n <= memory
     most = int(_LARGE_SHARE * n) if fits else n
     rng = np.random.default_rng(0)
@@ -186,30 +189,33 @@ def _searched(
     if not start.any():
         none = np.zeros(k)
         return _spectrum(none, np.eye(k, n), none, matrix), products
-    least = max(tol, FEWEST_UNITS * max(unit, _unit_of(matrix, start)))
+    first = _first_at_least(matrix, start)
+    least = max(tol, FEWEST_UNITS * _rounding(matrix, first) / first)
     while True:
         room = search_space(n, k, memory // 2)
         pairs = _pairs(matrix, k, start, least, room, rng)
         products += pairs.products
+        _check(pairs.values, matrix)
+        # Those of a search are never more than the eigenvalues, however soon it ends.
+        values = _sound(pairs.values, matrix)
         if isinstance(wanted, int):
             break
-        found = _enough(pairs.values, matrix.spread.trace, wanted)
-        if pairs.values[:found].sum() > wanted * matrix.spread.trace or k >= n:
+        found = _enough(values, matrix.spread.trace, wanted)
+        if values[:found].sum() > wanted * matrix.spread.trace or k >= n or values[-1] == 0.0:
             k = found
             break
         # Those still to come are no larger than the last.
-        left = wanted * matrix.spread.trace - pairs.values.sum()
-        if fits and (2 * k > most or left > (most - k) * pairs.values[-1]):
+        left = wanted * matrix.spread.trace - values.sum()
+        if fits and (2 * k > most or left > (most - k) * values[-1]):
             return None
         k = min(2 * k, n)
         # What is known already, and as many new directions.
         fresh = rng.standard_normal((n, max(wide_block(k) - pairs.vectors.shape[1], 8)))
         start = np.concatenate([pairs.vectors, fresh], axis=1)
-    _check(pairs.values, matrix)
-    residuals = np.maximum(pairs.residuals / max(pairs.values[0], np.finfo(float).tiny), least / 2)
-    values = np.where(pairs.values > _NOTHING * least * pairs.values[0], pairs.values, 0.0)
-    axes = orthonormal(pairs.vectors[:, :k].T)
-    return _spectrum(values, axes, residuals[:k], matrix), products
+    axes, residuals = orthonormal(pairs.vectors[:, :k].T), np.zeros(k)
+    if values[0] > 0.0:
+        residuals = np.maximum(pairs.residuals[:k] / values[0], least / 2)
+    return _spectrum(values, axes, residuals, matrix), products
 
 
 def _pairs(
@@ -225,19 +231,31 @@ def _pairs(
     return lanczos(matrix.apply, matrix.n, k, tol=tol, rng=rng, start=start, room=room)
 
 
-def _unit_of(matrix: Products, images: FloatArray) -> float:
-    """Rounding of a product, relative to the first eigenvalue.
+def _rounding(matrix: Products, first: float) -> float:
+    """What rounding moves an eigenvalue by: ε max(λ₁, √n max|Kᵢⱼ|), to a small factor.
 
-    Entries of K are rounded before centring takes their mean away. Σλ²/Σλ is no more than the
-    first eigenvalue, and Σλ² is the mean squared length of the images of random vectors.
+    Entries of K are rounded before centring takes their mean away, and their errors, at random,
+    have a norm of at most ε √n of their size (see ``Centring.reach``); LAPACK and sums round
+    relative to λ₁. What is below ``_NOTHING`` times this is zero, on either road.
     """
-    first = float((images**2).sum(axis=0).mean()) / max(matrix.spread.trace, 1e-300)
-    size = abs(matrix.spread.largest) * np.sqrt(matrix.n)
-    return float(np.finfo(matrix.dtype).eps) * size / max(first, 1e-300)
+    entries = matrix.spread.largest * matrix.centring.reach
+    return float(np.finfo(matrix.dtype).eps) * max(first, entries)
 
 
-def _rounding(matrix: Products) -> float:
-    return float(np.finfo(matrix.dtype).eps) * max(np.sqrt(matrix.n), 10.0)
+def _sound(values: FloatArray, matrix: Products) -> FloatArray:
+    """Descending eigenvalues, zero where they are rounding."""
+    floor = _NOTHING * _rounding(matrix, float(values[0]))
+    return np.where(values > floor, values, 0.0)
+
+
+def _first_at_least(matrix: Products, images: FloatArray) -> float:
+    """A number that the first eigenvalue is not below, from images of random vectors.
+
+    Σλ²/Σλ is no more, and Σλ² is the mean squared length of the images. Where all is rounding,
+    the trace Σλ is not that of what products show, but λ₁ is at most the root of Σλ².
+    """
+    squares = float((images**2).sum(axis=0).mean())
+    return max(min(squares / max(matrix.spread.trace, 1e-300), np.sqrt(squares)), 1e-300)
 
 
 def _enough(values: FloatArray, trace: float, share: float) -> int:
@@ -253,8 +271,8 @@ def _check(values: FloatArray, matrix: Products) -> None:
             "the kernel matrix has no finite eigenvalues", hint="look at gamma and scale"
         )
     lowest, first = float(values.min(initial=0.0)), float(values.max(initial=0.0))
-    unit = float(np.finfo(matrix.dtype).eps)
-    allowed = max(_NEGATIVE * first, _NOTHING * unit * matrix.n * abs(matrix.spread.largest))
+    # Errors of entries that are not at random, as of rows that are equal, all add up.
+    allowed = max(_NEGATIVE * first, _WORST * np.sqrt(matrix.n) * _rounding(matrix, 0.0))
     if lowest < -allowed:
         raise DataError(
             f"There are significant negative eigenvalues ({lowest:.3g} of {first:.3g}): the kernel "
@@ -268,8 +286,8 @@ def _spectrum(
 ) -> Spectrum:
     divisor = matrix.centring.divisor
     first = max(float(values[0]), 1e-300) if len(values) else 1.0
-    unit = float(np.finfo(matrix.dtype).eps)
-    roundoff = unit * max(10.0, np.sqrt(matrix.n) * abs(matrix.spread.largest) / first)
+    least = _FEWEST_CLAIMED * float(np.finfo(matrix.dtype).eps)
+    roundoff = max(least, _rounding(matrix, first) / first)
     return Spectrum(
         values / divisor,
         axes,

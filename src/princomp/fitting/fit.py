@@ -17,6 +17,7 @@ from princomp.fitting.components import check_rows_for_rule, draws_rows
 from princomp.fitting.job import GivenUp, Job, Solved, check_rows
 from princomp.fitting.rows import solve_rows
 from princomp.fitting.scatter import refined, solve_summary
+from princomp.fitting.small import fit_small
 from princomp.fitting.tiles import solve_tiles
 from princomp.missing import Filled, completed
 from princomp.parameters import Request
@@ -60,6 +61,8 @@ def fit_rows(
     ------
     NotFiniteError, ShapeError, ConstantColumnError, ParameterError, MemoryLimitError
     """
+    if weights is None and passes is None and (small := fit_small(data, request)) is not None:
+        return small
     if passes is not None and passes.checkpoint is not None:
         request = request._replace(memory=passes.checkpoint.limit)
     data, filled = _filled(data, weights, request, columns)

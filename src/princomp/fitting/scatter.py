@@ -19,7 +19,7 @@ from princomp.solvers.null_space import completed
 from princomp.spectrum import Spectrum
 from princomp.summaries import Moments, Triangle
 
-__all__ = ["refined", "solve_summary"]
+__all__ = ["refined", "solve_summary", "unresolved"]
 
 # A covariance is given up for a more exact route when a wanted variance is within this
 # factor of what it can resolve: one digit.
@@ -82,7 +82,9 @@ def refined(job: Job, solved: Solved) -> Solved:
     float32 products are redone in float64, which resolves all that float32 data hold;
     float64 products give way to the triangle, which squares nothing.
     """
-    while solved.choice.summary == "moments" and _unresolved(solved):
+    while solved.choice.summary == "moments" and unresolved(
+        solved.spectrum, solved.k, solved.summary
+    ):
         coarse = solved.summary.unit > EPS
         told = "float32 products" if coarse else "squaring"
         route = "products in float64" if coarse else "the triangle of a QR factorisation"
@@ -101,12 +103,13 @@ def refined(job: Job, solved: Solved) -> Solved:
     return solved
 
 
-def _unresolved(solved: Solved) -> bool:
+def unresolved(spectrum: Spectrum, k: int, summary: Moments) -> bool:
     """Whether the last component, or the mean of those left out, is near the resolution."""
-    spectrum, k, summary = solved.spectrum, solved.k, solved.summary
     needed = _RESOLVED * spectrum.resolution
     if needed == 0.0 or not k:
         return False
+    if k < len(spectrum.variances) and spectrum.variances.item(k) > needed * (summary.p - k):
+        return False  # as most often
     limit, columns, variances = summary.rank_limit, summary.p, spectrum.variances
     last = variances[min(k, limit) - 1]
     if last > needed and k >= limit:
@@ -119,5 +122,5 @@ def _unresolved(solved: Solved) -> bool:
     if last > needed and noise_resolved:
         return False
     # Columns without spread have their zeros by right: no route resolves them better.
-    rank = min(limit, np.count_nonzero(summary.column_scatter))
+    rank = min(limit, int(np.count_nonzero(summary.column_scatter)))
     return bool(variances[min(k, rank) - 1] <= needed) or (k < rank and not noise_resolved)

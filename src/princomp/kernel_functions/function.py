@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from princomp.arrays import FloatArray
 from princomp.summaries.blocks import is_sparse
@@ -166,10 +166,8 @@ class KernelFunction:
         if self.name == "additive_chi2":
             return np.zeros(rows.shape[0])
         if not self.of_products:
-            one = partial(self._entries)
-            return np.array(
-                [float(one(rows[i : i + 1], rows[i : i + 1])[0, 0]) for i in range(rows.shape[0])]
-            )
+            each = (rows[i : i + 1] for i in range(rows.shape[0]))
+            return np.array([float(self._entries(row, row)[0, 0]) for row in each])
         squares = _squares(rows)
         if self.name == "linear":
             return squares
@@ -190,8 +188,6 @@ def _beside(rows: Any, first: FloatArray, second: FloatArray) -> Any:
     """Two more columns."""
     if not is_sparse(rows):
         return np.concatenate([rows, first, second], axis=1)
-    import scipy.sparse as sp
-
     return sp.csr_array(sp.hstack([rows, sp.csr_array(first), sp.csr_array(second)], format="csr"))
 
 

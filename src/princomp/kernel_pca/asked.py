@@ -55,42 +55,14 @@ class Asked(NamedTuple):
         ParameterError
             With the lawful values.
         """
-        lawful = _Lawful(model)
-        lawful.n_components()
-        kernel = model.kernel
-        if not callable(kernel):
-            lawful.among("kernel", (*KERNELS, "precomputed"), "a function of two rows")
-        lawful.among("eigen_solver", tuple(_SOLVERS))
-        lawful.among("approximation", (None, *APPROXIMATIONS))
-        lawful.among("pre_image", (None, *PRE_IMAGES))
-        lawful.among("missing", _MISSING)
-        gamma = model.gamma
-        if not (gamma is None or (isinstance(gamma, str) and gamma == "median")):
-            lawful.number("gamma", 0, "None, 'median' or")
-        for name, least in (("degree", 0), ("alpha", 0), ("tol", 0), ("approximation_tol", 0)):
-            lawful.number(name, least)
-        lawful.number("coef0", -np.inf)
-        lawful.whole("n_neighbors", 1)
-        for name in ("n_landmarks", "iterated_power"):
-            if getattr(model, name) != "auto":
-                lawful.whole(name, 0 if name == "iterated_power" else 1, "'auto' or")
-        for name in ("max_iter", "n_jobs"):
-            if getattr(model, name) is not None:
-                lawful.whole(name, -np.inf if name == "n_jobs" else 1, "None or")
-        for name in ("fit_inverse_transform", "remove_zero_eig", "copy_X"):
-            lawful.flag(name)
-        asked_for = model.pre_image or ("ridge" if model.fit_inverse_transform else None)
-        if isinstance(kernel, str) and kernel == "precomputed":
-            _check_precomputed(model, asked_for)
-        if asked_for is not None:
-            _check_pre_image(model, asked_for)
-        jobs = model.n_jobs
+        _check_each(model)
+        pre_image = model.pre_image or ("ridge" if model.fit_inverse_transform else None)
+        _check_together(model, pre_image)
+        k, jobs = model.n_components, model.n_jobs
         return cls(
-            model.n_components
-            if model.n_components is None or not is_a(model.n_components, Integral)
-            else int(model.n_components),
-            kernel,
-            gamma,
+            int(k) if is_a(k, Integral) else k,
+            model.kernel,
+            model.gamma,
             model.degree,
             model.coef0,
             dict(model.kernel_params or {}),
@@ -100,7 +72,7 @@ class Asked(NamedTuple):
             model.n_landmarks,
             model.landmarks,
             float(model.approximation_tol),
-            asked_for,
+            pre_image,
             float(model.alpha),
             model.missing,
             None if model.memory_limit is None else byte_count(model.memory_limit),
@@ -130,6 +102,41 @@ class Asked(NamedTuple):
         return KernelFunction(self.kernel, float(gamma), self.degree, self.coef0)
 
 
+def _check_each(model: Any) -> None:
+    """Refuse a parameter that is not lawful, whatever the others are."""
+    lawful = _Lawful(model)
+    lawful.n_components()
+    if not callable(model.kernel):
+        lawful.among("kernel", (*KERNELS, "precomputed"), "a function of two rows")
+    lawful.among("eigen_solver", tuple(_SOLVERS))
+    lawful.among("approximation", (None, *APPROXIMATIONS))
+    lawful.among("pre_image", (None, *PRE_IMAGES))
+    lawful.among("missing", _MISSING)
+    gamma = model.gamma
+    if not (gamma is None or (isinstance(gamma, str) and gamma == "median")):
+        lawful.number("gamma", 0, "None, 'median' or")
+    for name, least in (("degree", 0), ("alpha", 0), ("tol", 0), ("approximation_tol", 0)):
+        lawful.number(name, least)
+    lawful.number("coef0", -np.inf)
+    lawful.whole("n_neighbors", 1)
+    for name in ("n_landmarks", "iterated_power"):
+        if getattr(model, name) != "auto":
+            lawful.whole(name, 0 if name == "iterated_power" else 1, "'auto' or")
+    for name in ("max_iter", "n_jobs"):
+        if getattr(model, name) is not None:
+            lawful.whole(name, -np.inf if name == "n_jobs" else 1, "None or")
+    for name in ("fit_inverse_transform", "remove_zero_eig", "copy_X"):
+        lawful.flag(name)
+
+
+def _check_together(model: Any, pre_image: str | None) -> None:
+    """Refuse lawful parameters that do not go with each other."""
+    if isinstance(model.kernel, str) and model.kernel == "precomputed":
+        _check_precomputed(model, pre_image)
+    if pre_image is not None:
+        _check_pre_image(model, pre_image)
+
+
 def _check_pre_image(model: Any, asked_for: str) -> None:
     """Refuse a way back that the kernel does not allow, before the fit."""
     if callable(model.kernel):
@@ -148,13 +155,12 @@ def _check_precomputed(model: Any, pre_image: str | None) -> None:
             place={"parameter": "pre_image" if model.pre_image else "fit_inverse_transform"},
             hint="pre-images are rows: give rows and the name of a kernel",
         )
-    for name in ("approximation",):
-        if getattr(model, name) is not None:
-            raise ParameterError(
-                f"{name}={getattr(model, name)!r} needs rows, and the kernel is precomputed",
-                place={"parameter": name},
-                hint=f"leave {name} out, or give rows and the name of a kernel",
-            )
+    if model.approximation is not None:
+        raise ParameterError(
+            f"approximation={model.approximation!r} needs rows, and the kernel is precomputed",
+            place={"parameter": "approximation"},
+            hint="leave approximation out, or give rows and the name of a kernel",
+        )
     if isinstance(model.gamma, str):
         raise ParameterError(
             f"gamma={model.gamma!r} is found from rows, and the kernel is precomputed",

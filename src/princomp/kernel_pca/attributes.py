@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from princomp.certificate import Certificate
 from princomp.errors import NotAvailableError
 from princomp.kernel_pca.fits import ExactFit, ImageFit
 from princomp.kernel_pca.plan import KernelPlan
+from princomp.parameters import is_a
 
 __all__ = ["KernelAttributes"]
 
@@ -21,6 +23,9 @@ class KernelAttributes:
 
     # A model that is not fitted has none.
     _fitted: ExactFit | ImageFit
+    # Of the estimator.
+    gamma: Any
+    n_features_in_: int
 
     @property
     def _state(self) -> Any:
@@ -120,11 +125,12 @@ class KernelAttributes:
 
     @property
     def gamma_(self) -> float | None:
-        """γ as it was used."""
+        """γ as it was used; of a kernel matrix that was given, as it was asked for, or 1/n."""
         fitted = self._state
-        if (gamma := self.__dict__.get("_gamma")) is not None:
-            return float(gamma)
-        return fitted.plan.gamma
+        if fitted.plan.kernel != "precomputed":
+            gamma: float | None = fitted.plan.gamma
+            return gamma
+        return float(self.gamma) if is_a(self.gamma, Real) else 1.0 / self.n_features_in_
 
     @property
     def approximation_error_(self) -> float:

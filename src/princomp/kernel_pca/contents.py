@@ -28,13 +28,12 @@ __all__ = ["Kept", "described", "restored"]
 
 
 class Kept(NamedTuple):
-    """What a fit left: itself, γ where the kernel was given, and what it learned.
+    """What a fit left: itself, and what it learned.
 
     ``learned`` is the pre-image by regression, ``filler`` the linear PCA that fills cells.
     """
 
     fitted: ExactFit | ImageFit
-    gamma: float | None
     learned: Ridge | None
     filler: PCA | None
 
@@ -57,7 +56,6 @@ _LAWFUL: dict[str, Callable[[Any], bool]] = {
     "route": lambda value: value in ("exact", "images"),
     "fit": lambda value: type(value) is dict,
     "layout": is_layout,
-    "gamma": lambda value: value is None or real(value),
     "learned": flag,
     "filler": lambda value: value is None or _is_pca(value),
 }
@@ -105,7 +103,6 @@ def described(
         "route": route,
         "fit": fit,
         "layout": layout_of(own),
-        "gamma": plain("gamma", kept.gamma),
         "learned": kept.learned is not None,
         "filler": filler,
     }
@@ -147,7 +144,7 @@ def restored(tensors: dict[str, Any], document: dict[str, Any]) -> tuple[Kept, d
     ridge = _restored_ridge(learned, function, fitted.k, p) if document["learned"] else None
     if ridge is None and learned:
         raise ModelFileError("it holds a pre-image that nobody learned")
-    return Kept(fitted, document["gamma"], ridge, filler), parameters
+    return Kept(fitted, ridge, filler), parameters
 
 
 # ---- parts -----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from princomp.arrays import FloatArray
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError, ShapeError
 from princomp.inputs import blocks_of
 from princomp.kernel_pca.inverse import Inverts
-from princomp.scoring import MakesScores
+from princomp.kernel_pca.scores import ScoresByKernel
 from princomp.summaries.blocks import is_sparse
 
 __all__ = ["MeasuresErrors"]
@@ -20,12 +20,8 @@ __all__ = ["MeasuresErrors"]
 _ROWS = 8192
 
 
-class MeasuresErrors(Inverts, MakesScores):
+class MeasuresErrors(Inverts, ScoresByKernel):
     """Errors of rows in the feature space, and of pre-images in the input's units."""
-
-    # Of the estimator.
-    kernel: Any
-    _with_cells: Callable[[Any], tuple[Any, Any]]
 
     def reconstruction_error(
         self, X: Any, *, per_row: bool = False, diagonal: Any = None

@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from princomp.arrays import FloatArray
 from princomp.errors import ParameterError
-from princomp.feature_maps import mapped
 from princomp.inputs import checked_weights
 from princomp.kernel_pca.asked import Asked
 from princomp.kernel_pca.errors import MeasuresErrors
@@ -24,7 +21,6 @@ from princomp.missing import METHODS
 from princomp.progress import Tell
 from princomp.sources.any import Rows
 from princomp.sources.source import Source
-from princomp.summaries.blocks import is_sparse
 from princomp.threads import at_most
 from princomp.together import FitsOverRanks
 
@@ -257,7 +253,7 @@ class KernelPCA(
         asked = Asked.of(self)
         before = self.__dict__.copy()
         try:
-            for name in ("_fitted", "_given", "_filler", "_learned", "_gamma"):
+            for name in ("_fitted", "_given", "_filler", "_learned"):
                 self.__dict__.pop(name, None)
             with at_most(asked.threads):
                 data, columns, file = self._rows(X, reset=True)
@@ -282,7 +278,6 @@ class KernelPCA(
             rows, _ = complete_rows(square(rows), asked, columns, file, None)
             counted(rows, weights)  # refuses weights that are all zero
             self._given = rows
-            self._gamma = 1.0 / rows.shape[1] if asked.gamma is None else asked.gamma
             self._fitted = fit_given(rows, weights, asked)
         else:
             self._filler = filler_for(asked, rows, weights, self.memory_limit)
@@ -358,42 +353,6 @@ class KernelPCA(
             In the precision of X.
         """
         return self._scores(X)
-
-    def _chunk_scores(self, rows: Any, data: Any, at: int, file: str | None = None) -> FloatArray:
-        # Looked at before: not every kernel of NaN is NaN.
-        self._check_finite(rows, data, at, file)
-        return self._rows_scored(rows)
-
-    def _scores_there(self, data: Any) -> Any:
-        fitted = self._state
-        if isinstance(fitted, ExactFit):
-            return self._scores(held(data, 0))  # which says why not
-        images = mapped(data, fitted.map, holes=self.missing == "drop")
-        return fitted.images._scores_of(images, None, None)
-
-    def _rows_scored(self, rows: Any) -> FloatArray:
-        fitted = self._state
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            return fitted.scores(square(rows, self.n_features_in_))
-        rows, empty = self._with_cells(rows)
-        scores: FloatArray = fitted.scores(rows)
-        if empty is not None:
-            scores[empty] = np.nan
-        return scores
-
-    def _with_cells(self, rows: Any) -> tuple[Any, Any]:
-        """Rows without missing cells, and which of them get empty scores."""
-        values = rows.data if is_sparse(rows) else rows
-        if self.missing == "error" or np.isfinite(values).all():
-            return rows, None
-        if (filler := self.__dict__.get("_filler")) is not None:
-            return filler._with_cells(rows), None
-        holes = np.isnan(values)
-        filled = rows.copy()
-        (filled.data if is_sparse(rows) else filled)[holes] = 0
-        if not is_sparse(rows):
-            return filled, holes.any(axis=1)
-        return filled, np.unique(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[holes])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

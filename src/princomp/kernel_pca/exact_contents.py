@@ -113,10 +113,14 @@ def restored_exact(arrays: dict[str, Any], words: dict[str, Any], p: int) -> Exa
     """
     check_words(words, _LAWFUL)
     check_words(words["plan"], _PLAN)
-    n, k = words["rows"], words["k"]
-    shift = arrays.get("shift")
-    points = _restored_points(arrays, n, p, given=words["kernel"] == "precomputed")
+    given, rows, k = words["kernel"] == "precomputed", words["rows"], words["k"]
+    # The columns of a matrix that was given are its rows, also those that do not count.
+    n = p if given else rows
+    points = _restored_points(arrays, n, p, given=given)
     _check_arrays(arrays, n, k, p)
+    counted = int((arrays["roots"] > 0).sum()) if "roots" in arrays else n
+    if counted != rows:
+        raise ModelFileError(f"it is of {rows} rows, and {counted} of them count")
     spectrum = Spectrum(
         arrays["variances"],
         arrays["axes"],
@@ -126,22 +130,14 @@ def restored_exact(arrays: dict[str, Any], words: dict[str, Any], p: int) -> Exa
     )
     if spectrum.orthogonality > _ORTHONORMAL:
         raise ModelFileError("the eigenvectors are not orthonormal")
-    function = KernelFunction(
-        words["kernel"], words["gamma"], words["degree"], words["coef0"], shift=shift
-    )
-    if (function.takes_gamma and function.gamma is None) or not (
-        shift is None or function.of_differences
-    ):
-        raise ModelFileError(f"its kernel {function.name!r} does not go with gamma and shift")
     dtype = np.dtype(words["dtype"])
     expansion = Expansion(
-        function,
+        _restored_function(words, arrays.get("shift")),
         points,
         arrays["weights"],
         arrays["mean"],
         arrays["centre"],
         float(words["mean_square"]),
-        dtype,
     )
     plan = {name: words["plan"][name] for name in _PLAN}
     return ExactFit(
@@ -149,7 +145,7 @@ def restored_exact(arrays: dict[str, Any], words: dict[str, Any], p: int) -> Exa
         spectrum,
         float(words["divisor"]),
         arrays.get("roots"),
-        n,
+        rows,
         dtype,
         KernelPlan(**{**plan, "reasons": tuple(plan["reasons"])}),
         words["bytes_read"],
@@ -158,12 +154,23 @@ def restored_exact(arrays: dict[str, Any], words: dict[str, Any], p: int) -> Exa
     )
 
 
+def _restored_function(words: dict[str, Any], shift: Any) -> KernelFunction:
+    function = KernelFunction(
+        words["kernel"], words["gamma"], words["degree"], words["coef0"], shift=shift
+    )
+    if (function.takes_gamma and function.gamma is None) or not (
+        shift is None or function.of_differences
+    ):
+        raise ModelFileError(f"its kernel {function.name!r} does not go with gamma and shift")
+    return function
+
+
 def _restored_points(arrays: dict[str, Any], n: int, p: int, *, given: bool) -> Any:
     """The rows of the fit (n, p), which leave the other arrays; None of a kernel that was given."""
     names = {name for name in arrays if name.partition(".")[0] == "points"}
     if names == (set() if given else {"points"}):
         points = arrays.pop("points", None)
-        lawful = n == p if given else points.shape == (n, p) and points.dtype.kind == "f"
+        lawful = given or (points.shape == (n, p) and points.dtype.kind == "f")
     elif names == {f"points.{part}" for part in _PARTS} and not given:
         parts = tuple(arrays.pop(f"points.{part}") for part in _PARTS)
         lawful = parts[0].dtype.kind == "f" and all(part.dtype.kind == "i" for part in parts[1:])

@@ -41,13 +41,16 @@ class ExactFit:
     expansion : Expansion
         Axes as sums over the rows of the fit; without points where the kernel was given.
     spectrum : Spectrum
-        Variances (k,), and eigenvectors (k, n) for axes.
+        Variances (k,), and eigenvectors (k, n) for axes; zero in rows that do not count.
     divisor : float
         What eigenvalues are divided by to be variances.
     roots : ndarray of shape (n, 1), optional
         Of the weights of the rows, where they do not all count once.
+    n_samples : int
+        Rows that count: fewer than n where a kernel matrix was given and some of its rows
+        have weight zero.
     complete : bool
-        Whether the rows of the fit are all that were given.
+        Whether the rows of the fit are all that were given, and count.
     """
 
     expansion: Expansion
@@ -84,10 +87,12 @@ class ExactFit:
 
     @property
     def training_scores(self) -> FloatArray:
-        """Scores of the rows of the fit (n, k)."""
+        """Scores of the rows of the fit (n, k); NaN of those that do not count."""
         scores = self.spectrum.axes.T * np.sqrt(self.spectrum.variances[: self.k] * self.divisor)
         if self.roots is not None:
-            scores /= self.roots
+            # Nothing of a row without weight is known here: its scores take its kernel.
+            known = self.roots > 0
+            scores = np.where(known, scores / np.where(known, self.roots, 1.0), np.nan)
         return scores.astype(self.dtype)
 
     @cached_property
@@ -115,7 +120,8 @@ class ImageFit:
     ----------
     map : FeatureMap
     images : PCA
-        Fitted to the images of the rows; more rows may be added to it.
+        Fitted to the images of the rows, and never changed: rows that come or go change a
+        copy, which is another fit's.
     error : float
         Estimate of what the map misses; NaN where none was made.
     notes : tuple of str
@@ -184,19 +190,12 @@ class ImageFit:
         """What can be promised of it, as far as images go."""
         return self.images.certificate_
 
-    @property
+    @cached_property
     def expansion(self) -> Expansion | None:
         """Axes as sums over landmarks; None of a map that has none."""
-        found = self.images._state
-        kept: tuple[Any, Expansion] | None = self.__dict__.get("_expanded")
-        if kept is None or kept[0] is not found:  # rows may have come since
-            if not isinstance(self.map, Nystrom):
-                return None
-            kept = found, self._expansion(self.map, found)
-            self.__dict__["_expanded"] = kept
-        return kept[1]
-
-    def _expansion(self, made: Nystrom, found: Any) -> Expansion:
+        made, found = self.map, self.images._state
+        if not isinstance(made, Nystrom):
+            return None
         mean, axes = found.mean, found.spectrum.axes[: found.k]
         # z(x) = k(x, L) W, so that μ = m W for the mean m of k(x, L) within the landmarks' span.
         back = made.weights / np.einsum("ij,ij->j", made.weights, made.weights)
@@ -207,7 +206,6 @@ class ImageFit:
             mean=made.weights @ mean,
             centre=back @ mean,
             mean_square=float(mean @ mean),
-            dtype=self.dtype,
         )
 
     def scores(self, rows: Any) -> FloatArray:
@@ -260,15 +258,23 @@ def fit_given(matrix: FloatArray, weights: FloatArray | None, asked: Asked) -> E
     fitted = _solved(given, function, None, asked, asked.limit, 0)
     if counted is None:
         return fitted
-    # Scores are asked for with the kernel of all rows: those that do not count add nothing.
-    inner = fitted.expansion
+    # Scores are asked for with the kernel of all rows: those that do not count add nothing, and
+    # have none of an eigenvector, as the root of their weight is a factor of it.
+    inner, spectrum = fitted.expansion, fitted.spectrum
+    roots = np.ones((len(counted), 1)) if fitted.roots is None else fitted.roots
     expansion = replace(
         inner,
         weights=_among(n, counted, inner.weights),
         mean=_among(n, counted, inner.mean),
         centre=_among(n, counted, inner.centre),
     )
-    return replace(fitted, expansion=expansion, complete=False)
+    return replace(
+        fitted,
+        expansion=expansion,
+        spectrum=replace(spectrum, axes=_among(n, counted, spectrum.axes.T).T),
+        roots=_among(n, counted, roots),
+        complete=False,
+    )
 
 
 def _among(n: int, places: Any, values: FloatArray) -> FloatArray:
@@ -302,7 +308,6 @@ def _solved(
             mean=centring.shares,
             centre=spread.means,
             mean_square=spread.grand,
-            dtype=matrix.dtype,
         ),
         spectrum=spectrum,
         divisor=centring.divisor,

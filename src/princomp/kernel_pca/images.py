@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,21 +30,24 @@ __all__ = ["MadeMap", "fit_images", "made_map"]
 _FOR_GAMMA = 1500
 
 
-class MadeMap:
+class MadeMap(NamedTuple):
     """A map, how good it is, and where to read the rows from now on.
 
     Parameters
     ----------
     map : FeatureMap
     rows : object
+        To read the rows from: those that were given, or what has read their first.
     error : float
         Estimated, NaN where nothing was held out to estimate it by.
     notes : tuple of str
         For the plan.
     """
 
-    def __init__(self, map: FeatureMap, rows: Any, error: float, notes: tuple[str, ...]) -> None:
-        self.map, self.rows, self.error, self.notes = map, rows, error, notes
+    map: FeatureMap
+    rows: Any
+    error: float
+    notes: tuple[str, ...]
 
 
 def made_map(rows: Any, asked: Asked) -> MadeMap:

@@ -17,7 +17,7 @@ from princomp.sources.memory import refuse_not_finite
 from princomp.sources.source import Source
 from princomp.summaries.blocks import Weights, check_weights, is_sparse
 
-__all__ = ["complete_rows", "counted", "filler_for", "held", "part", "square"]
+__all__ = ["across", "complete_rows", "counted", "filler_for", "held", "part", "square"]
 
 _HINT = "fill the cells, or give missing='drop', 'em' or 'nipals'"
 
@@ -121,20 +121,37 @@ def filler_for(asked: Asked, data: Any, weights: Weights, memory: Any) -> PCA | 
     return PCA(k, missing=asked.missing, memory_limit=memory).fit(data, sample_weight=weights)
 
 
-def square(matrix: Any, columns: int | None = None) -> FloatArray:
-    """A kernel matrix: of the rows of a fit with each other, or of others with them.
+def square(matrix: Any) -> FloatArray:
+    """The kernel matrix of the rows of a fit with each other (n, n), dense.
 
     Raises
     ------
     ShapeError
     """
-    if is_sparse(matrix):
-        matrix = matrix.toarray()
-    if columns is None and matrix.shape[0] != matrix.shape[1]:
+    if matrix.shape[0] != matrix.shape[1]:
         raise ShapeError(
             "Precomputed metric requires shape (n_queries, n_indexed): a kernel matrix of the rows "
             f"of a fit is square, and this one is {matrix.shape[0]} × {matrix.shape[1]}",
             hint="give the kernel of each row with each row",
         )
-    found: FloatArray = matrix
+    return _dense(matrix)
+
+
+def across(matrix: Any, n: int) -> FloatArray:
+    """The kernel of other rows with the n rows of a fit (m, n), dense.
+
+    Raises
+    ------
+    ShapeError
+    """
+    if matrix.shape[1] != n:
+        raise ShapeError(
+            f"a kernel with {matrix.shape[1]} rows was given, and the fit is of {n}",
+            hint="give the kernel of each row with each row of the fit",
+        )
+    return _dense(matrix)
+
+
+def _dense(matrix: Any) -> FloatArray:
+    found: FloatArray = matrix.toarray() if is_sparse(matrix) else matrix
     return found

@@ -46,13 +46,7 @@ class Saves(Inverts):
         of_fit, found, way = self.__dict__.get("_learned", (None, None, None))
         # Other pre-images are made of the fit itself.
         current = isinstance(way, Ridge) and of_fit is fitted.spectrum and found == wanted
-        gamma = self.__dict__.get("_gamma")
-        kept = Kept(
-            fitted,
-            None if isinstance(gamma, str) else gamma,  # "median" means nothing to a matrix
-            way if current else None,
-            self.__dict__.get("_filler"),
-        )
+        kept = Kept(fitted, way if current else None, self.__dict__.get("_filler"))
         contents = described(
             kept, self.get_params(deep=False), self.n_features_in_, self._names(), self.id_column_
         )
@@ -71,8 +65,6 @@ class Saves(Inverts):
         if document["columns"] is not None:
             model.feature_names_in_ = np.asarray(document["columns"], dtype=object)
         model.id_column_ = document["id_column"]
-        if kept.gamma is not None:
-            model._gamma = kept.gamma
         if kept.filler is not None:
             model._filler = kept.filler
         if kept.learned is not None:

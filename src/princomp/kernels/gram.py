@@ -88,12 +88,15 @@ def moments(
         step = block.strides[0]
     out = np.empty(p * p + 2 * p)
     if weights is None:
-        answer = kernel(block.ctypes.data, m, p, step // size, None, out.ctypes.data)
+        answer = kernel(native.address(block), m, p, step // size, None, native.address(out))
     else:
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         if weights.shape != (m,):
             raise ValueError(f"{weights.shape} weights for {m} rows")
-        answer = kernel(block.ctypes.data, m, p, step // size, weights.ctypes.data, out.ctypes.data)
+        answer = kernel(
+            *(native.address(block), m, p, step // size),
+            *(native.address(weights), native.address(out)),
+        )
     if answer == native.NO_MEMORY:
         raise MemoryError("no memory for a packed chunk of rows")
     return BlockMoments(answer, out[:p], out[p : 2 * p], out[2 * p :].reshape(p, p))

@@ -14,7 +14,7 @@ from princomp.engines.distributed import Distributed
 from princomp.errors import DataError, MemoryLimitError, ParameterError, ShapeError
 from princomp.memory import in_words, memory_limit
 from princomp.missing.cells import missing_cells
-from princomp.missing.em import fill_by_em
+from princomp.missing.em import Ended, fill_by_em
 from princomp.missing.filled import Filled
 from princomp.missing.nipals import fill_by_nipals
 from princomp.scaling import Names, divisors
@@ -68,59 +68,23 @@ def completed(
     DataError
         Where a row or column has too few cells.
     """
+    untouched = Filled(method, 0, 0.0, 0, 0, True, 0.0, 0.0)
     if is_sparse(data) and not np.isnan(data.data).any():
-        return data, Filled(method, 0, 0.0, 0, 0, True, 0.0, 0.0)
+        return data, untouched
     data = _in_memory(data, method, memory)
-    n, p = data.shape
-    if not 0 <= k <= min(n, p):
-        raise ShapeError(
-            f"n_components={k} must be between 0 and min(n_samples, n_features)={min(n, p)} with "
-            f"svd_solver='full' and missing={method!r}",
-            place={"parameter": "n_components"},
-            hint=f"ask for 0 to {min(n, p)} components",
-        )
+    _check_count(k, data.shape, method)
     holes = missing_cells(data, weights, names)
     used = slice(None) if weights is None else weights > 0
-    cells, cases = int(np.count_nonzero(holes[used])), len(holes[used])
+    inside, share = holes[used], None if weights is None else weights[used]
+    cells = int(np.count_nonzero(inside))
     if not cells:
-        return data, Filled(method, 0, 0.0, 0, 0, True, 0.0, 0.0)
+        return data, untouched
     table = data[used].astype(np.float64)
-    inside = holes[used]
     _refuse_extremes(table, inside, method)
-    share = None if weights is None else weights[used]
-    seen = _seen(table, inside, share)
-    table[inside] = np.broadcast_to(seen.mean if centred else np.zeros(p), table.shape)[inside]
-    with one_blas_thread():
-        if method == "em":
-            ended = fill_by_em(
-                table,
-                inside,
-                share,
-                k,
-                divisor_of=lambda now: _divisors(scale, now, share, names),
-                centred=centred,
-            )
-        else:
-            spread = _extremes(data[used]) if isinstance(scale, str) else None
-            divisor = divisors(scale, seen, spread, names)
-            ended = fill_by_nipals(
-                table,
-                inside,
-                share,
-                k,
-                mean=np.asarray(seen.mean) if centred else np.zeros(p),
-                divisor=np.ones(p) if divisor is None else divisor,
-            )
-    filled = Filled(
-        method,
-        cells,
-        cells / (cases * p),
-        int(np.count_nonzero(inside.any(axis=1))),
-        ended.iterations,
-        ended.converged,
-        ended.change,
-        ended.objective,
-    )
+    fill = _fill_by_em if method == "em" else _fill_by_nipals
+    ended = fill(table, inside, share, k, scale, centred, names)
+    rows = int(np.count_nonzero(inside.any(axis=1)))
+    filled = Filled(method, cells, cells / inside.size, rows, *ended)
     if not ended.converged:
         warnings.warn(
             f"{filled}. Fewer components, or columns without so many holes, would help.",
@@ -131,6 +95,57 @@ def completed(
     out[used] = table.astype(data.dtype)
     out[np.isnan(out)] = 0.0  # rows of weight zero, which count nowhere
     return out, filled
+
+
+def _check_count(k: int, shape: tuple[int, ...], method: str) -> None:
+    """Refuse more components than a table can have."""
+    most = min(shape)
+    if not 0 <= k <= most:
+        raise ShapeError(
+            f"n_components={k} must be between 0 and min(n_samples, n_features)={most} with "
+            f"svd_solver='full' and missing={method!r}",
+            place={"parameter": "n_components"},
+            hint=f"ask for 0 to {most} components",
+        )
+
+
+def _fill_by_em(
+    table: FloatArray,
+    holes: NDArray[np.bool_],
+    weights: Weights,
+    k: int,
+    scale: Any,
+    centred: bool,
+    names: Names,
+) -> Ended:
+    """Fill the holes in place, beginning with means; columns are measured in each iteration."""
+
+    def divisor_of(now: FloatArray) -> FloatArray | None:
+        return None if scale is None else _divisors(scale, now, Columns.of(now, weights), names)
+
+    mean = _seen(table, holes, weights).mean if centred else np.zeros(table.shape[1])
+    table[holes] = np.broadcast_to(mean, table.shape)[holes]
+    with one_blas_thread():
+        return fill_by_em(table, holes, weights, k, divisor_of=divisor_of, centred=centred)
+
+
+def _fill_by_nipals(
+    table: FloatArray,
+    holes: NDArray[np.bool_],
+    weights: Weights,
+    k: int,
+    scale: Any,
+    centred: bool,
+    names: Names,
+) -> Ended:
+    """Fill the holes in place; columns are measured once, by the cells that are there."""
+    p = table.shape[1]
+    seen = _seen(table, holes, weights)
+    mean = np.asarray(seen.mean) if centred else np.zeros(p)
+    divisor = _divisors(scale, table, seen, names)
+    divisor = np.ones(p) if divisor is None else divisor
+    with one_blas_thread():
+        return fill_by_nipals(table, holes, weights, k, mean=mean, divisor=divisor)
 
 
 def _refuse_extremes(table: FloatArray, holes: NDArray[np.bool_], method: str) -> None:
@@ -193,12 +208,10 @@ def _seen(table: FloatArray, holes: NDArray[np.bool_], weights: Weights) -> Colu
     return Columns(rows, len(table), mean, np.zeros(table.shape[1]), scatter)
 
 
-def _divisors(scale: Any, table: FloatArray, weights: Weights, names: Names) -> FloatArray | None:
-    """What the columns of a filled table are divided by."""
-    if scale is None:
-        return None
+def _divisors(scale: Any, table: FloatArray, columns: Columns, names: Names) -> FloatArray | None:
+    """What the columns of a table are divided by; NaN in it is passed over."""
     extremes = _extremes(table) if isinstance(scale, str) and scale == "range" else None
-    return divisors(scale, Columns.of(table, weights), extremes, names)
+    return divisors(scale, columns, extremes, names)
 
 
 def _extremes(table: FloatArray) -> Extremes:

@@ -1,9 +1,8 @@
-"""Part twelve of a report: what was done, by what, with which numbers to hold it to."""
+"""What a report says was done: the plan, its certificate, parameters and versions."""
 
 from __future__ import annotations
 
 import platform
-from typing import Any
 
 import numpy as np
 import scipy
@@ -18,7 +17,7 @@ from princomp.reports.words import counted
 __all__ = ["done"]
 
 
-def done(model: Any, asked: Asked) -> dict[str, list[tuple[str, str]]]:
+def done(asked: Asked) -> dict[str, list[tuple[str, str]]]:
     """Lines of name and value, by what they are of."""
     fitted = asked.fitted
     plan, certificate = fitted.plan, fitted.certificate
@@ -42,7 +41,7 @@ def done(model: Any, asked: Asked) -> dict[str, list[tuple[str, str]]]:
             ("components that cannot be told apart", pairs or "none"),
             ("bytes read", f"{certificate.bytes_read:,}"),
         ],
-        "Parameters": _parameters(model, asked),
+        "Parameters": _parameters(asked),
         "Versions": [
             ("princomp", __version__),
             ("NumPy", np.__version__),
@@ -53,7 +52,8 @@ def done(model: Any, asked: Asked) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _parameters(model: Any, asked: Asked) -> list[tuple[str, str]]:
+def _parameters(asked: Asked) -> list[tuple[str, str]]:
+    model = asked.model
     defaults = type(model)()
     given = {
         name: value

@@ -25,7 +25,6 @@ def page_of(asked: Asked, title: str | None, data: str | None) -> str:
     """The page as text."""
     model, fitted, rows = asked.model, asked.fitted, asked.rows
     heading = title or data or "A fitted model"
-    touched = rows is not None and fitted.k > 1
     return _template("page.html").render(
         title=heading,
         version=__version__,
@@ -39,9 +38,9 @@ def page_of(asked: Asked, title: str | None, data: str | None) -> str:
         eigenvalues=eigenvalue_table(model, asked.bootstrap),
         variables=variable_listing(model),
         rows=None if rows is None else row_listing(fitted, rows),
-        points=score_points(fitted, rows) if touched and rows is not None else None,
+        points=score_points(fitted, rows) if rows is not None and fitted.k > 1 else None,
         most=MOST_POINTS,
-        done=done(model, asked),
+        done=done(asked),
         rates=of_model(model)["contribution_rate"][: fitted.k],
     )
 

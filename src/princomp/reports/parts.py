@@ -24,7 +24,7 @@ _CONTRIBUTIONS, _PAIRS = 3, 4
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What the figures are of."""
+    """What a report is of."""
 
     model: Any
     X: Any

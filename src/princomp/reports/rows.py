@@ -20,10 +20,10 @@ from princomp.fitted import Fitted
 from princomp.plots.drawn_rows import DrawnRows, Groups, grouped_by
 from princomp.sources.source import Source
 
-__all__ = ["MOST_COMPONENTS", "ReportedRows", "check_again", "reported_rows"]
+__all__ = ["ReportedRows", "check_again", "reported_rows"]
 
 # Components whose scores a page holds.
-MOST_COMPONENTS = 8
+_MOST_COMPONENTS = 8
 # Rows are those of the fit where their sums are the fit's to this share: float32 rows have
 # fewer digits, and rows that differ anywhere differ by far more.
 _ALIKE = 1e-4
@@ -121,7 +121,7 @@ def reported_rows(
     ParameterError, ColumnError, NotFiniteError, NotNumericError, NotAvailableError
     """
     fitted: Fitted = model._state
-    chosen = picked(fitted, list(range(1, min(fitted.k, MOST_COMPONENTS) + 1)))
+    chosen = picked(fitted, list(range(1, min(fitted.k, _MOST_COMPONENTS) + 1)))
     count_known = fitted.n_samples is not None
     found = row_table(
         model,

@@ -9,7 +9,7 @@ import numpy as np
 
 from princomp.arrays import FloatArray
 from princomp.diagnostics import variables
-from princomp.documents import rates_table
+from princomp.documents import component_names, rates_table
 from princomp.fitted import Fitted
 from princomp.reports.rows import ReportedRows
 from princomp.resampling import Bootstrap
@@ -30,6 +30,8 @@ MOST_LINES = 200
 # Components with columns of their own in the tables of rows and variables.
 _SOME = 3
 _DIGITS = 4
+# 97.5% of normal numbers are below it.
+_NORMAL = 1.959963984540054
 
 
 class Cell(NamedTuple):
@@ -159,7 +161,7 @@ def _intervals(
         return ends[0], ends[1], f"{100 * bootstrap.level:.4g}% interval, bootstrap"
     if fitted.scale is None and fitted.centred and fitted.n_samples is not None:
         # Anderson (1963): the logarithm of λ has the standard error √(2/(n − 1)).
-        factor = np.exp(1.959963984540054 * np.sqrt(2.0 / (fitted.summary.rows - 1.0)))
+        factor = np.exp(_NORMAL * np.sqrt(2.0 / (fitted.summary.rows - 1.0)))
         sound = values > fitted.spectrum.resolution
         ends[0], ends[1] = (np.where(sound, v, np.nan) for v in (values / factor, values * factor))
         return ends[0], ends[1], "95% interval for normal rows"
@@ -169,7 +171,7 @@ def _intervals(
 def variable_listing(model: Any) -> Table:
     """Loadings, correlations, cos² and contributions of the variables."""
     fitted: Fitted = model._state
-    names = [f"PC{i + 1}" for i in range(min(fitted.k, _SOME))]
+    names = component_names(min(fitted.k, _SOME))
     found = variables(model, components=names, form="wide", frame="listing")
     weight = np.sum(fitted.loadings[:, : len(names)] ** 2, axis=1)
     chosen = np.sort(np.argsort(-weight, kind="stable")[:MOST_LINES])
@@ -197,8 +199,7 @@ _MEASURES = {
 def row_listing(fitted: Fitted, rows: ReportedRows) -> Table:
     """Scores, cos², contributions, T² and Q of the rows that are farthest out."""
     chosen = rows.order[:MOST_LINES]
-    count = min(rows.t.shape[1], _SOME)
-    names = [f"PC{i + 1}" for i in range(count)]
+    names = component_names(min(rows.t.shape[1], _SOME))
     columns, cells = [Column("row", "row", False)], [_words(rows.names[chosen])]
     if rows.groups is not None:
         labels = [*rows.groups.labels, "–"]

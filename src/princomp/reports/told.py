@@ -9,6 +9,7 @@ import numpy as np
 from princomp.choosing import name_of
 from princomp.diagnostics import variables
 from princomp.diagnostics.given import variable_names
+from princomp.documents import component_names
 from princomp.errors import PrincompError
 from princomp.estimator import PCA
 from princomp.fitted import Fitted
@@ -150,8 +151,7 @@ def _other_rules(model: Any, fitted: Fitted) -> str:
 
 def _meanings(model: Any, fitted: Fitted) -> list[str]:
     """What the first components rise and fall with: variables above their even share."""
-    count = min(fitted.k, 3)
-    names = [f"PC{i + 1}" for i in range(count)]
+    names = component_names(min(fitted.k, 3))
     table = variables(model, components=names, form="wide", frame="listing")
     told = []
     for i, name in enumerate(names):
@@ -171,13 +171,13 @@ def _meanings(model: Any, fitted: Fitted) -> list[str]:
 def _outliers(rows: ReportedRows | None) -> list[str]:
     if rows is None:
         return []
-    found_limits = rows.limits
-    if found_limits.t2(rows.training) is None and found_limits.q is None:
+    limits = rows.limits
+    if limits.t2(rows.training) is None and limits.q is None:
         return ["Neither T² nor Q has a limit here, so no row is called an outlier."]
     beyond = np.flatnonzero(rows.beyond[rows.order] != "")
     n = int(np.isfinite(rows.t2).sum())
-    level = f"{100 * found_limits.level:.4g}%"
-    lawful = f"{100 * (1 - found_limits.level):.4g}%"
+    level = f"{100 * limits.level:.4g}%"
+    by_chance = f"{100 * (1 - limits.level):.4g}%"
     if not len(beyond):
         return [f"No row is beyond the {level} limits of T² and Q."]
     names = rows.names[rows.order][beyond]
@@ -185,5 +185,5 @@ def _outliers(rows: ReportedRows | None) -> list[str]:
     return [
         f"{len(beyond):,} of {counted(n, 'row')} ({len(beyond) / n:.1%}) "
         f"{'is' if len(beyond) == 1 else 'are'} beyond a {level} limit: {said}. Of normal rows "
-        f"about {lawful} are beyond each limit by chance."
+        f"about {by_chance} are beyond each limit by chance."
     ]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from princomp.arrays import FloatArray
-from princomp.errors import ConstantColumnError, ParameterError
+from princomp.errors import ConstantColumnError, ParameterError, ShapeError
 from princomp.parameters import is_a
 from princomp.scaling import Names, divisors
 from princomp.summaries import Columns
 
-__all__ = ["check_asked", "divisors_of"]
+__all__ = ["check_asked", "count_of", "deviations", "divisors_of"]
 
 # A deviation of normal rows over their median absolute deviation.
 _MAD = 1.4826022185056018
@@ -51,6 +51,43 @@ def check_asked(model: Any) -> None:
             )
 
 
+def count_of(wanted: Any, n: int, p: int) -> Any:
+    """How many components are asked for of rows (n, p); a share or None as it is.
+
+    Raises
+    ------
+    ShapeError
+        For fewer than two rows, or more components than half the rows can tell.
+    """
+    if n < 2:
+        raise ShapeError(
+            f"a variance needs at least 2 rows, and there is 1 sample (n_samples = {n})",
+            hint="give more rows",
+        )
+    if not is_a(wanted, Integral):
+        return wanted
+    most = min(p, max((n - 1) // 2, 1))
+    if wanted > most:
+        by_rows = most < p
+        if by_rows:
+            why = f"half of {n} rows must tell a covariance"
+        else:
+            why = f"there {'is 1 column' if p == 1 else f'are {p} columns'}"
+        raise ShapeError(
+            f"n_components={wanted} must be {f'between 1 and {most}' if most > 1 else 1}: {why}",
+            place={"parameter": "n_components"},
+            hint=f"ask for {most} or fewer{', or give more rows' * by_rows}",
+        )
+    return int(wanted)
+
+
+def deviations(rows: FloatArray) -> FloatArray:
+    """Standard deviations of columns (p,), though half of the rows may be anything."""
+    rows = rows.astype(np.float64, copy=False)
+    found: FloatArray = _MAD * np.median(np.abs(rows - np.median(rows, axis=0)), axis=0)
+    return found
+
+
 def divisors_of(scale: Any, rows: FloatArray, columns: Names) -> FloatArray | None:
     """What the columns are divided by."""
     if scale is None:
@@ -59,7 +96,7 @@ def divisors_of(scale: Any, rows: FloatArray, columns: Names) -> FloatArray | No
     if not isinstance(scale, str):
         none = np.zeros(p)
         return divisors(scale, Columns(float(n), n, none, none, none), None, columns)
-    deviation = _MAD * np.median(np.abs(rows - np.median(rows, axis=0)), axis=0)
+    deviation = deviations(rows)
     flat = np.flatnonzero(deviation == 0)
     if flat.size:
         name = int(flat[0]) if columns is None else columns[flat[0]]
@@ -69,4 +106,4 @@ def divisors_of(scale: Any, rows: FloatArray, columns: Names) -> FloatArray | No
             place={"column": name},
             hint="leave the column out, or give scale an array of divisors",
         )
-    return np.asarray(deviation)
+    return deviation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -10,9 +9,7 @@ from scipy.stats import chi2
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from princomp.arrays import fix_signs, one_blas_thread
-from princomp.errors import ShapeError
-from princomp.parameters import is_a
-from princomp.robust.asked import check_asked, divisors_of
+from princomp.robust.asked import check_asked, count_of, divisors_of
 from princomp.robust.contents import Robustly, restored
 from princomp.robust.outliers import mapped
 from princomp.robust.robpca import robpca
@@ -131,28 +128,7 @@ class RobustPCA(UsesRobustFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _fit(self, X: Any) -> None:
         data, columns = self._dense(X, reset=True)
-        n, p = data.shape
-        if n < 2:
-            raise ShapeError(
-                f"a variance needs at least 2 rows, and there is 1 sample (n_samples = {n})",
-                hint="give more rows",
-            )
-        wanted: Any = self.n_components
-        if is_a(wanted, Integral):
-            wanted = int(wanted)
-            most = min(p, max((n - 1) // 2, 1))
-            if wanted > most:
-                by_rows = most < p
-                raise ShapeError(
-                    f"n_components={wanted} must be {f'between 1 and {most}' if most > 1 else 1}: "
-                    + (
-                        f"half of {n} rows must tell a covariance"
-                        if by_rows
-                        else f"there {'is 1 column' if p == 1 else f'are {p} columns'}"
-                    ),
-                    place={"parameter": "n_components"},
-                    hint=f"ask for {most} or fewer{', or give more rows' * by_rows}",
-                )
+        wanted = count_of(self.n_components, *data.shape)
         rows = data.astype(np.float64)
         scale = divisors_of(self.scale, rows, columns)
         rng = np.random.default_rng(self.random_state)

@@ -14,10 +14,19 @@ import numpy as np
 from scipy.linalg import lapack
 
 from princomp.arrays import EPS, FloatArray, eigh, reproducible, squares_over, svd
+from princomp.kernels import eigen
+from princomp.kernels.eigen import SmallSpectrum
 from princomp.spectrum import Spectrum
 from princomp.summaries import Moments, Triangle
 
-__all__ = ["Wanted", "roundoff", "roundoff_of_products", "solve_moments", "solve_triangle"]
+__all__ = [
+    "Wanted",
+    "of_small",
+    "roundoff",
+    "roundoff_of_products",
+    "solve_moments",
+    "solve_triangle",
+]
 
 # How many axes: a number, all, or what a rule says of a Spectrum without axes.
 Wanted: TypeAlias = int | Callable[[Spectrum], int] | None
@@ -70,11 +79,15 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
         How many axes, or the rule that tells it from a Spectrum of all variances and no
         axes. All by default.
     """
+    limit = moments.rank_limit
+    if moments.p <= eigen.MOST:
+        small = eigen.spectrum(moments.scatter, moments.rows - 1.0, limit)
+        if small is not None:
+            return of_small(small, moments.unit, k)
     diagonal = moments.column_scatter
     total = max(float(np.add.reduce(diagonal)), 0.0) / (moments.rows - 1.0)
     if total and np.count_nonzero(diagonal) < moments.p:
         return _without_constant_columns(moments, k, total)
-    limit = moments.rank_limit
 
     def told(values: FloatArray, axes: FloatArray) -> Spectrum:
         values = values / (moments.rows - 1.0)
@@ -82,6 +95,16 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
         return Spectrum(_within_rank(values, limit), axes, total, error)
 
     return told(*_decomposed(moments.scatter, _counting(k, told)))
+
+
+def of_small(small: SmallSpectrum, unit: float, k: Wanted = None) -> Spectrum:
+    """The Spectrum of few columns, whose axes were all found at once."""
+    variances, axes, total, away, clipped = small
+    error = roundoff_of_products(len(variances), unit, total, variances.item(0))
+    if type(k) is int:
+        axes = axes[:k]
+    spectrum = Spectrum.measured(variances, axes, total, error, orthogonality=away, clipped=clipped)
+    return spectrum.first(k(spectrum)) if callable(k) else spectrum
 
 
 def _without_constant_columns(moments: Moments, k: Wanted, total: float) -> Spectrum:

@@ -1,0 +1,77 @@
+"""The shortest way of a fit: a few numbers in memory, and nothing asked but components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from princomp.arrays import EPS
+from princomp.choosing import check_wanted
+from princomp.fitted import Fitted
+from princomp.fitting.scatter import unresolved
+from princomp.kernels.eigen import MOST, fitted
+from princomp.parameters import Request
+from princomp.planning import Facts, choose
+from princomp.solvers.dense import of_small
+from princomp.solvers.null_space import completed
+from princomp.summaries import Moments
+
+__all__ = ["fit_small"]
+
+# Unit roundoff of the products.
+_UNITS = {"f": float(np.finfo(np.float32).eps), "d": EPS}
+# Numbers of a table that are summed in one block, on one thread.
+_NUMBERS = 2**12
+
+
+def fit_small(data: Any, request: Request) -> Fitted | None:
+    """Fit rows (n, p) that all count once, or None where they need the general way.
+
+    Of a hundred rows the arithmetic takes a few microseconds, and each call on the general way
+    is one more.
+
+    Raises
+    ------
+    NotFiniteError, ShapeError
+    """
+    if type(data) is not np.ndarray or data.size >= _NUMBERS:
+        return None
+    wanted, (n, p) = request.n_components, data.shape
+    if (
+        p > MOST
+        or n < p
+        or request.solver != "auto"
+        or request.scale is not None
+        or not (wanted is None or type(wanted) is int)
+        or not request.center
+        or request.drop
+        or request.fill is not None
+        or n > Moments.block_rows(p)  # else they are summed block by block
+    ):
+        return None
+    found = fitted(data) if n > 1 else None
+    if found is None:
+        return None
+    mean, low, scatter, small = found
+    summary = Moments(float(n), n, mean, low, scatter, _UNITS[data.dtype.char])
+    k = check_wanted(wanted, summary, "auto")
+    assert type(k) is int  # as what was wanted is
+    spectrum = of_small(small, summary.unit, k)
+    if unresolved(spectrum, k, summary):
+        return None
+    dtype = "float64" if summary.unit == EPS else "float32"
+    facts = Facts(n, p, wanted, dtype, limit=request.memory)
+    return Fitted(
+        summary=summary,
+        spectrum=completed(spectrum, k),
+        k=k,
+        scale=None,
+        centred=True,
+        dtype=data.dtype,
+        n_samples=n,
+        facts=facts,
+        choice=choose(facts),
+        passes=1,
+        bytes_read=data.nbytes,
+    )

@@ -1,0 +1,92 @@
+"""A kernel matrix that is given: as a kernel by name, and rows of it that do not count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from princomp import KernelPCA
+from princomp.errors import ParameterError, ShapeError
+from princomp.kernel_pca.rows import across
+
+
+def rows_of(rng, n, p):
+    return rng.standard_normal((n, p)) * np.linspace(3, 1, p) + 2.0
+
+
+def test_a_matrix_that_is_given(rng):
+    X, new = rows_of(rng, 500, 5), rows_of(rng, 20, 5)
+    named = KernelPCA(3, kernel="rbf", gamma=0.05).fit(X)
+    given = KernelPCA(3, kernel="precomputed")
+    K = pairwise_kernels(X, metric="rbf", gamma=0.05)
+    before = K.copy()
+    np.testing.assert_allclose(given.fit_transform(K), named.transform(X), atol=1e-11)
+    across = pairwise_kernels(new, X, metric="rbf", gamma=0.05)
+    np.testing.assert_allclose(given.transform(across), named.transform(new), atol=1e-11)
+    assert np.array_equal(K, before)
+    weights = rng.integers(1, 3, 500)
+    heavy = KernelPCA(3, kernel="rbf", gamma=0.05).fit(X, sample_weight=weights)
+    given.fit(K, sample_weight=weights)
+    np.testing.assert_allclose(given.eigenvalues_, heavy.eigenvalues_, rtol=1e-11)
+
+
+def test_rows_of_weight_zero_in_a_given_matrix(rng):
+    X = rows_of(rng, 60, 4)
+    K = pairwise_kernels(X, metric="rbf", gamma=0.05)
+    weights = rng.integers(0, 3, 60)
+    named = KernelPCA(2, kernel="rbf", gamma=0.05).fit(X, sample_weight=weights)
+    given = KernelPCA(2, kernel="precomputed")
+    scores = given.fit_transform(K, sample_weight=weights)
+    np.testing.assert_allclose(np.abs(scores), np.abs(named.transform(X)), atol=1e-12)
+    with pytest.raises(ShapeError, match="zero"):
+        given.fit(K, sample_weight=np.zeros(60))
+
+
+def test_rows_of_weight_zero_are_as_rows_left_out(rng):
+    """A given matrix keeps its columns, so that new rows come with all of them."""
+    K = pairwise_kernels(rows_of(rng, 60, 4), metric="rbf", gamma=0.05)
+    weights = rng.integers(0, 3, 60)
+    kept = weights > 0
+    all_rows = KernelPCA(3, kernel="precomputed").fit(K, sample_weight=weights)
+    few = KernelPCA(3, kernel="precomputed").fit(K[np.ix_(kept, kept)], sample_weight=weights[kept])
+    assert all_rows.n_samples_ == few.n_samples_ == kept.sum()
+    assert all_rows.n_features_in_ == 60
+    for name in ("eigenvalues_", "total_variance_", "explained_variance_ratio_"):
+        np.testing.assert_array_equal(getattr(all_rows, name), getattr(few, name))
+    assert np.array_equal(all_rows.eigenvectors_[kept], few.eigenvectors_)
+    assert not all_rows.eigenvectors_[~kept].any()
+    np.testing.assert_allclose(all_rows.transform(K), few.transform(K[:, kept]), atol=1e-13)
+    own = np.ones(60)
+    np.testing.assert_allclose(
+        all_rows.reconstruction_error(K, diagonal=own),
+        few.reconstruction_error(K[:, kept], diagonal=own),
+        atol=1e-13,
+    )
+    # Of a row that does not count, the fit knows nothing.
+    with np.errstate(all="raise"):
+        own = all_rows._fitted.training_scores
+    np.testing.assert_allclose(own[kept], few.transform(K[np.ix_(kept, kept)]), atol=1e-13)
+    assert np.isnan(own[~kept]).all()
+
+
+def test_the_median_needs_rows(rng):
+    with pytest.raises(ParameterError, match="gamma='median'"):
+        KernelPCA(2, kernel="precomputed", gamma="median").fit(np.eye(5))
+
+
+def test_gamma_is_as_it_was_asked_for_or_one_over_n(rng):
+    K = np.cov(rng.standard_normal((8, 20)))
+    assert KernelPCA(2, kernel="precomputed").fit(K).gamma_ == 1 / 8
+    assert KernelPCA(2, kernel="precomputed", gamma=0.5).fit(K).gamma_ == 0.5
+
+
+def test_the_kernel_of_new_rows_may_be_sparse_and_has_a_column_a_row(rng):
+    K = sp.csr_array(np.diag(np.arange(1.0, 9.0)) + 0.5)
+    model = KernelPCA(2, kernel="precomputed").fit(K)
+    new = rng.standard_normal((3, 8))
+    assert np.array_equal(model.transform(sp.csr_array(new)), model.transform(new))
+    assert np.array_equal(across(sp.csr_array(new), 8), new)
+    with pytest.raises(ShapeError, match="with 7 rows was given, and the fit is of 8"):
+        across(new[:, :7], 8)

@@ -1,0 +1,85 @@
+"""Variances that are rounding are called zero, by whichever way they were found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from princomp import KernelPCA
+from princomp.errors import DataError
+
+N, P = 500, 5
+
+
+def by_each_solver(k, X, weights=None, **options):
+    solvers = ("dense", "arpack")
+    models = [KernelPCA(k, eigen_solver=one, **options) for one in solvers]
+    return [model.fit(X, sample_weight=weights) for model in models]
+
+
+# γ at which entries of K, all but 1, are a few dozen units of rounding from it.
+@pytest.mark.parametrize(("dtype", "gamma"), [(np.float64, 1e-14), (np.float32, 5e-6)])
+@pytest.mark.parametrize("weight", [None, 0.1, 1e3])
+def test_a_kernel_of_entries_near_one(dtype, gamma, weight, rng):
+    """Its signal is the linear kernel's, times 2γ: one component a column, and nothing else."""
+    X = rng.standard_normal((N, P)).astype(dtype)
+    weights = None if weight is None else np.full(N, weight)
+    options = {"kernel": "rbf", "gamma": gamma}
+    dense, searched = by_each_solver(20, X, weights, **options)
+    assert [model.plan_.solver for model in (dense, searched)] == ["eigh", "lanczos"]
+    for model in (dense, searched):
+        assert (model.eigenvalues_[:P] > 0).all()
+        assert (model.eigenvalues_[P:] == 0).all()
+        assert np.array_equal(model.certificate_.below_resolution, np.arange(20) >= P)
+        assert (model.transform(X)[:, P:] == 0).all()
+    # Entries of 1 are rounded: ε √(Σw max w), and a few times that in products.
+    count = np.ones(N) if weights is None else weights
+    error = 20 * np.finfo(dtype).eps * np.sqrt(count.sum() * count.max())
+    np.testing.assert_allclose(searched.eigenvalues_, dense.eigenvalues_, atol=error)
+    if weight is None:
+        linear = KernelPCA(P).fit(X.astype(np.float64)).eigenvalues_ * 2 * gamma
+        np.testing.assert_allclose(dense.eigenvalues_[:P], linear, atol=error)
+    assert KernelPCA(**options).fit(X, sample_weight=weights).n_components_ == P
+
+
+@pytest.mark.parametrize(("dtype", "gamma"), [(np.float64, 3e-17), (np.float32, 1e-9)])
+def test_a_kernel_that_is_nothing_but_rounding(dtype, gamma, rng):
+    X = rng.standard_normal((N, P)).astype(dtype)
+    for model in by_each_solver(4, X, kernel="rbf", gamma=gamma):
+        assert not model.eigenvalues_.any()
+        assert model.certificate_.below_resolution.all()
+        assert (model.certificate_.residuals == 0).all()
+    for model in by_each_solver(0.9, X, kernel="rbf", gamma=gamma):
+        assert model.n_components_ == 0
+
+
+def test_a_share_of_the_variance_takes_no_rounding(rng):
+    """The trace has some of the rounding in it, and so is never exceeded by what is none."""
+    X = rng.standard_normal((N, P))
+    for model in by_each_solver(1 - 1e-12, X, kernel="rbf", gamma=1e-14):
+        assert model.n_components_ == P
+
+
+def test_a_matrix_that_was_given_is_no_exception(rng):
+    X = rng.standard_normal((N, P))
+    K = pairwise_kernels(X, metric="rbf", gamma=1e-14)
+    for model in by_each_solver(20, K, kernel="precomputed"):
+        assert ((model.eigenvalues_ > 0) == (np.arange(20) < P)).all()
+
+
+def test_a_loose_tolerance_takes_nothing_for_rounding(rng):
+    """Variances of a search that may end early are too small at most, and not zero."""
+    X = rng.standard_normal((N, P)) * np.logspace(0, -3, P)
+    model = KernelPCA(P, eigen_solver="arpack", tol=1e-2).fit(X)
+    assert (model.eigenvalues_ > 0).all()
+
+
+def test_a_matrix_whose_diagonal_says_nothing(rng):
+    """Squared distances, as for scaling: zero on the diagonal, and large elsewhere."""
+    X = rng.standard_normal((N, 2)) + np.array([1e3, 0.0]) * (np.arange(N) % 2)[:, None]
+    D = ((X[:, None] - X) ** 2).sum(axis=2)
+    for model in by_each_solver(6, -0.5 * D, kernel="precomputed"):
+        assert ((model.eigenvalues_ > 0) == (np.arange(6) < 2)).all()
+    with pytest.raises(DataError, match="negative"):
+        KernelPCA(kernel="precomputed").fit(D)

@@ -1,0 +1,120 @@
+"""Spectra of small scatters: every instruction set and the twin, to the same bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from helpers import EPS, EPS32, truth
+from princomp import PCA
+from princomp.errors import NotFiniteError, ShapeError
+from princomp.fitting import fit
+from princomp.kernels import native
+from princomp.kernels.eigen import MOST, fitted, spectrum
+
+KINDS = ["numpy", *native.instruction_sets()]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+# Rotations and mirrors of order p leave some √p units each; a few dozen are allowed.
+UNITS = 64
+
+
+def scatter_of(rng, p, kind):
+    rows = rng.standard_normal((p + 3, p)) + 2
+    if kind == "graded":
+        rows *= 10.0 ** -np.linspace(0, 12, p)
+    elif kind == "whole":
+        rows = rows.round()
+        rows[:2] = [[1], [-1]]  # no column is zero
+    elif kind == "large":
+        rows *= 1e150
+    elif kind == "small":
+        rows *= 1e-150
+    elif kind == "few":
+        rows[p // 2 + 1 :] = 0
+    return rows.T @ rows
+
+
+@every_kind
+@pytest.mark.parametrize("table", ["plain", "graded", "whole", "large", "small", "few"])
+@pytest.mark.parametrize("p", [1, 2, 3, 5, 8, 9, 16, 17, MOST])
+def test_variances_and_axes_are_right(kind, table, p, rng):
+    scatter = scatter_of(rng, p, table)
+    found = spectrum(scatter, 7.0, p, instructions=kind)
+    known = np.linalg.eigvalsh(scatter)[::-1] / 7
+    first = known[0]
+    np.testing.assert_allclose(found.variances, np.maximum(known, 0), atol=UNITS * EPS * first)
+    assert (np.diff(found.variances) <= 0).all()
+    away = scatter / 7 / first @ found.axes.T - found.axes.T * (found.variances / first)
+    assert np.linalg.norm(away, axis=0).max() <= UNITS * EPS
+    assert found.orthogonality <= UNITS * EPS
+    np.testing.assert_allclose(found.axes @ found.axes.T, np.eye(p), atol=UNITS * EPS)
+    assert found.total == pytest.approx(np.trace(scatter) / 7, rel=UNITS * EPS)
+
+
+@every_kind
+def test_the_largest_entry_is_positive_and_of_equals_the_first(kind):
+    found = spectrum(np.array([[2.0, -1], [-1, 2]]), 1.0, 2, instructions=kind)
+    np.testing.assert_allclose(found.axes, np.array([[1, -1], [1, 1]]) / np.sqrt(2), rtol=4 * EPS)
+    assert not np.signbit(found.axes[found.axes == 0]).any()
+
+
+@every_kind
+def test_beyond_the_rank_variances_are_zero_and_none_is_below(kind, rng):
+    rows = rng.standard_normal((4, 9))
+    scatter = rows.T @ rows
+    found = spectrum(scatter, 3.0, 3, instructions=kind)
+    assert (found.variances[3:] == 0).all()
+    assert (found.variances[:3] > 0).all()
+    below = spectrum(np.diag([3.0, -1e-17, 1.0]), 1.0, 3, instructions=kind)
+    assert below.clipped == 1
+    assert below.variances.tolist() == [3.0, 1.0, 0.0]
+
+
+@every_kind
+def test_columns_without_scatter_are_left_to_others(kind):
+    assert spectrum(np.diag([2.0, 0.0, 1.0]), 1.0, 3, instructions=kind) is None
+    nothing = spectrum(np.zeros((3, 3)), 1.0, 3, instructions=kind)
+    assert not nothing.variances.any()
+    assert sorted(nothing.axes.tolist()) == np.eye(3)[::-1].tolist()
+
+
+@pytest.mark.skipif(not native.instruction_sets(), reason="no compiled kernels")
+@pytest.mark.parametrize("p", [3, 8, 11])
+def test_rows_that_are_not_finite_or_flat_are_left_to_others(p, rng):
+    rows = rng.standard_normal((20, p))
+    for wrong in (np.nan, np.inf):
+        broken = rows.copy()
+        broken[-1, -1] = wrong
+        assert fitted(broken) is None
+    assert fitted(np.asfortranarray(rows)) is None
+    assert fitted(rows[:, ::2]) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(6, 6), (100, 10), (127, 32), (2, 1), (4, 2), (9, 4)])
+@pytest.mark.parametrize("k", [None, 1])
+def test_the_short_way_of_a_fit_is_the_general_one_to_the_bit(dtype, shape, k, rng, monkeypatch):
+    X = (rng.standard_normal(shape) * np.linspace(3, 1, shape[1]) + 100).astype(dtype)
+    short = PCA(k).fit(X)
+    monkeypatch.setattr(fit, "fit_small", lambda data, request: None)
+    general = PCA(k).fit(X)
+    for name in ("mean_", "explained_variance_", "components_", "total_variance_", "var_"):
+        assert np.array_equal(getattr(short, name), getattr(general, name)), name
+    assert str(short.plan_) == str(general.plan_)
+    assert str(short.certificate_) == str(general.certificate_)
+    variances = truth(X)[0]
+    first = variances[0]
+    unit = EPS if dtype == np.float64 else EPS32
+    known = short.explained_variance_
+    np.testing.assert_allclose(known, variances[: len(known)], atol=UNITS * unit * first)
+
+
+def test_what_the_short_way_refuses_is_said_as_ever(rng):
+    X = rng.standard_normal((30, 4))
+    with pytest.raises(ShapeError, match="n_components=5 must be between 0 and"):
+        PCA(5).fit(X)
+    with pytest.raises(ShapeError, match="a variance needs at least 2 rows"):
+        PCA(1).fit(X[:1, :1])
+    X[29, 3] = np.nan
+    with pytest.raises(NotFiniteError, match=r"X\[29, 3\]"):
+        PCA(2).fit(X)
