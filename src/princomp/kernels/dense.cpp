@@ -32,17 +32,12 @@ template <class T> struct Rows {
 
     // Columns [at, at + width) of a strip, into (ROWS, width); rows past the last are zero.
     void centre(index row, index at, index width, T *to) const {
-        const index next = row + ROWS < m ? ROWS : 0;
         for (int i = 0; i < ROWS; ++i, to += width) {
             if (row + i >= m) {
                 std::memset(to, 0, sizeof(T) * width);
                 continue;
             }
             const T *from = x + (row + i) * stride + at;
-            // The same columns of the next strip are wanted soon.
-            if (next && row + i + next < m)
-                for (index j = 0; j < width; j += LINE / index(sizeof(T)))
-                    __builtin_prefetch(from + next * stride + j, 0, 2);
             if (!high)
                 std::memcpy(to, from, sizeof(T) * width);
             else
@@ -60,9 +55,23 @@ template <class T> struct Rows {
     }
 };
 
+// What the next strip will read: called for while this one is multiplied, a line of each row at a
+// time. Asked for at once, its lines would wait for each other.
+template <class T> struct Next {
+    static constexpr index line = LINE / index(sizeof(T));
+    const T *x; // or null
+    index stride;
+
+    void call(index column) const {
+        if (x)
+            for (int i = 0; i < ROWS; ++i)
+                __builtin_prefetch(x + i * stride + column, 0, 2);
+    }
+};
+
 // y (ROWS, padded) += strip (ROWS, width) · q (width, padded), for `wide` vectors of columns.
 template <class T, int bytes, int wide>
-void forward(const T *strip, index width, const T *q, T *y, index padded) {
+void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T> next) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
     V sums[ROWS][wide];
@@ -70,6 +79,8 @@ void forward(const T *strip, index width, const T *q, T *y, index padded) {
         for (int v = 0; v < wide; ++v)
             sums[i][v] = *reinterpret_cast<const V *>(y + i * padded + v * lanes);
     for (index j = 0; j < width; ++j) {
+        if (j % next.line == 0)
+            next.call(j);
         V values[wide];
 #pragma GCC unroll 8
         for (int v = 0; v < wide; ++v)
@@ -89,7 +100,7 @@ void forward(const T *strip, index width, const T *q, T *y, index padded) {
 
 // z (width, padded) += stripᵀ (width, ROWS) · y (ROWS, padded).
 template <class T, int bytes, int wide>
-void backward(const T *strip, index width, const T *y, T *z, index padded) {
+void backward(const T *strip, index width, const T *y, T *z, index padded, Next<T> next) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
     V values[ROWS][wide];
@@ -97,6 +108,8 @@ void backward(const T *strip, index width, const T *y, T *z, index padded) {
         for (int v = 0; v < wide; ++v)
             values[i][v] = *reinterpret_cast<const V *>(y + i * padded + v * lanes);
     for (index j = 0; j < width; ++j) {
+        if (j % next.line == 0)
+            next.call(j);
         V sums[wide];
 #pragma GCC unroll 8
         for (int v = 0; v < wide; ++v)
@@ -114,20 +127,21 @@ void backward(const T *strip, index width, const T *y, T *z, index padded) {
     }
 }
 
-#define PRINCOMP_GROUPS(call, strip, width, one, other)                                            \
-    for (index c = 0; c < padded;) {                                                               \
+#define PRINCOMP_GROUPS(call, strip, width, one, other, next)                                      \
+    for (index c = 0; c < padded; next.x = nullptr) {                                              \
         const index left = (padded - c) / lanes;                                                   \
         if (WIDEST >= 3 && left >= 3 && left != 4) {                                               \
-            call<T, bytes, WIDEST >= 3 ? 3 : 1>(strip, width, one, other, padded);                 \
+            call<T, bytes, WIDEST >= 3 ? 3 : 1>(strip, width, one, other, padded, next);           \
             c += 3 * lanes;                                                                        \
         } else if (WIDEST >= 2 && left >= 2) {                                                     \
-            call<T, bytes, WIDEST >= 2 ? 2 : 1>(strip, width, one, other, padded);                 \
+            call<T, bytes, WIDEST >= 2 ? 2 : 1>(strip, width, one, other, padded, next);           \
             c += 2 * lanes;                                                                        \
         } else {                                                                                   \
-            call<T, bytes, 1>(strip, width, one, other, padded);                                   \
+            call<T, bytes, 1>(strip, width, one, other, padded, next);                             \
             c += lanes;                                                                            \
         }                                                                                          \
     }
+
 
 template <class T, int bytes> struct Pass {
     static constexpr index lanes = bytes / index(sizeof(T)), tile = TILE_BYTES / index(sizeof(T));
@@ -142,6 +156,12 @@ template <class T, int bytes> struct Pass {
         return both ? room + at * (last - first) + (row - first) * width : room;
     }
 
+    // The same columns of the strip after this one, if it is whole.
+    Next<T> ahead(index row, index at) const {
+        const bool whole = row + 2 * ROWS <= rows.m;
+        return {whole ? rows.x + (row + ROWS) * rows.stride + at : nullptr, rows.stride};
+    }
+
     // y of rows [first, last), which starts at zero.
     void scores(index first, index last, T *y) const {
         std::memset(y, 0, sizeof(T) * (last - first) * padded);
@@ -152,7 +172,8 @@ template <class T, int bytes> struct Pass {
                 rows.centre(row, at, width, tile_of);
                 T *to = y + (row - first) * padded;
                 const T *q = right + at * padded;
-                PRINCOMP_GROUPS(forward, tile_of, width, q + c, to + c)
+                Next<T> next = ahead(row, at);
+                PRINCOMP_GROUPS(forward, tile_of, width, q + c, to + c, next)
             }
         }
     }
@@ -179,7 +200,8 @@ template <class T, int bytes> struct Pass {
                     rows.centre(row, at, width, tile_of);
                 const T *from = y + (row - first) * padded;
                 T *to = z + at * padded;
-                PRINCOMP_GROUPS(backward, tile_of, width, from + c, to + c)
+                Next<T> next = both ? Next<T>{nullptr, 0} : ahead(row, at);
+                PRINCOMP_GROUPS(backward, tile_of, width, from + c, to + c, next)
             }
         }
     }

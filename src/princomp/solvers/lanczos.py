@@ -54,6 +54,10 @@ _KEPT, _UNITS = 1e-2, 16
 _WIDE = 16
 # The search space then has room for so many vectors, or so many numbers where that is less.
 _WIDE_ROOM, _WIDE_NUMBERS = 640, 2**23
+# Rows so many times as long as there are of them are searched by vectors of the other side, though
+# products are fused: 1,000 × 20,000 takes 110 instead of 152 ms in float32, 159 instead of 281 in
+# float64; 1,500 × 6,000 0.9 and 0.7 of the time, 3,500 × 4,000 the same.
+_SHORT = 2
 # An eigenvalue below this share of the first has lost digits that its scores have not.
 _SQUARED = 1e-3
 
@@ -254,7 +258,9 @@ def search_rows(
     unit = float(np.finfo(rows.dtype).eps)
     if not columns.column_scatter.any():
         return without_variance(k, p, unit), 0
-    on_rows = p > n and not (isinstance(rows, DenseRows) and rows.fused)
+    # Fused products read all rows once instead of twice, but vectors as long as rows cost more.
+    fused = isinstance(rows, DenseRows) and rows.fused and p < _SHORT * n
+    on_rows = p > n and not fused
     side = n if on_rows else p
     width = wide_block(k)
     pairs = lanczos(
