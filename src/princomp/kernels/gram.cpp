@@ -222,11 +222,23 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     return PRINCOMP_DONE;
 }
 
+// Vectors of so many numbers of a row from which on the widest are the quickest. AMD's processors
+// take them in halves: on Zen 4 narrow ones leave less empty up to p = 192 in float32. Where they
+// are taken whole they multiply twice as much: on Sapphire Rapids they take 0.7 of the time from
+// p = 64 on.
+index widest_from() {
+#if defined(__x86_64__)
+    return __builtin_cpu_is("amd") ? 12 : 3;
+#else
+    return 12;
+#endif
+}
+
 // Narrow rows leave less of a narrow vector empty; wide ones take the widest there is.
 template <class In, class T>
 int moments_of(const In *x, index m, index p, index stride, const double *weights, double *out) {
     constexpr int full = PRINCOMP_LANES, half = full > 32 ? full / 2 : full;
-    const bool narrow = p < 12 * full / index(sizeof(T));
+    const bool narrow = p < widest_from() * full / index(sizeof(T));
     if (weights)
         return narrow ? moments<In, T, half, true>(x, m, p, stride, weights, out)
                       : moments<In, T, full, true>(x, m, p, stride, weights, out);

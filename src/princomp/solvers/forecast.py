@@ -20,10 +20,17 @@ _NEAR, _HASTE = 64.0, 0.1
 
 
 class Forecast:
-    """When to look next: from how the residual falls, as far as it has been seen."""
+    """When to look next: from how the residual falls, as far as it has been seen.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    share : float
+        Of the products so far, how many more there are at most before the next look.
+    """
+
+    def __init__(self, share: float = np.inf) -> None:
         self.next_look, self._products, self._worst = 0, 0, np.inf
+        self._share = share
 
     def after(self, products: int, worst: float) -> float:
         """How many more products bring ``worst`` below 1: infinity where nobody can tell."""
@@ -33,7 +40,8 @@ class Forecast:
         if not (np.isfinite(had) and 0 < worst < had):
             return np.inf
         left = float(np.log(max(worst, 1.0)) / np.log(had / worst)) * since
-        self.next_look = products + max(1, int(_UNSEEN * min(left, 1e6)))
+        unseen = min(_UNSEEN * left, self._share * products, 1e6)
+        self.next_look = products + max(1, int(unseen))
         return left
 
 

@@ -42,6 +42,10 @@ __all__ = [
 # Measured on a flat sparse 30,000 × 6,000 and two scatters of 2,000: blocks of 4 and room for
 # 128 vectors take half the time of blocks of 16, and a quarter less than blocks of 2 or 8.
 _BLOCK, _ROOM = 4, 128
+# After this share of the products so far the residual is looked at again, whatever was foretold: it
+# falls faster and faster. Sparse 100,000 × 20,000 rows then take 14 and 19 passes (float32 and
+# float64) instead of 18 and 28.
+_LOOKS = 0.5
 # A search that has not halved its residual over so many fillings of the search space is over.
 _PATIENCE = 20
 # A block is orthogonal to the space, after two sweeps, to EPS over the share of its length that
@@ -131,7 +135,9 @@ def lanczos(
     basis, projected = np.empty((room, size)), np.zeros((room, room))
     block = orthonormal((rng.standard_normal((size, width)) if start is None else start).T)
     filled, products = 0, 0
-    progress, forecast = Progress(_PATIENCE * max(1, room // width)), Forecast()
+    progress = Progress(_PATIENCE * max(1, room // width))
+    # A search that may be given up is not to be judged by its first steps.
+    forecast = Forecast(_LOOKS if enough is None else np.inf)
     while True:
         stop = filled + len(block)
         basis[filled:stop] = block
