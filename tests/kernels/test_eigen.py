@@ -10,7 +10,7 @@ from princomp import PCA
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.fitting import fit
 from princomp.kernels import native
-from princomp.kernels.eigen import MOST, fitted, spectrum
+from princomp.kernels.eigen import MOST, moments_and_spectrum, spectrum
 
 KINDS = ["numpy", *native.instruction_sets()]
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -85,9 +85,9 @@ def test_rows_that_are_not_finite_or_flat_are_left_to_others(p, rng):
     for wrong in (np.nan, np.inf):
         broken = rows.copy()
         broken[-1, -1] = wrong
-        assert fitted(broken) is None
-    assert fitted(np.asfortranarray(rows)) is None
-    assert fitted(rows[:, ::2]) is None
+        assert moments_and_spectrum(broken) is None
+    assert moments_and_spectrum(np.asfortranarray(rows)) is None
+    assert moments_and_spectrum(rows[:, ::2]) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

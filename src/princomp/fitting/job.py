@@ -20,7 +20,7 @@ from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Extremes
 from princomp.summaries.blocks import Weights
 
-__all__ = ["GivenUp", "Job", "Solved", "check_rows", "check_shape", "safe_divisor"]
+__all__ = ["GivenUp", "Job", "Solved", "check_rows", "check_shape", "is_one_block", "safe_divisor"]
 
 # Below so many numbers BLAS stays on one thread by itself, as the engine knows.
 _ONE_THREAD = 2**12
@@ -50,11 +50,10 @@ class Job(NamedTuple):
         if (
             self.passes is None
             and type(data) is np.ndarray
-            and data.size < _ONE_THREAD
             and not self.request.drop
-            and len(data) <= kind.block_rows(data.shape[1])
+            and is_one_block(kind, data)
         ):
-            # One block: nothing to cut, to hand out or to tell.
+            # Nothing to cut, to hand out or to tell.
             return Folded(kind.of(data, self.weights, precise=precise), 0, len(data))
         folded = fold(
             kind,
@@ -68,6 +67,12 @@ class Job(NamedTuple):
         if self.identities:
             refuse_changed(self.identities, self.data.identities())
         return folded
+
+
+def is_one_block(kind: Any, data: FloatArray) -> bool:
+    """Whether rows (n, p) are one logical block, so few that one thread sums them."""
+    n, p = data.shape
+    return n * p < _ONE_THREAD and n <= kind.block_rows(p)
 
 
 class Solved(NamedTuple):

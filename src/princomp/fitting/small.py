@@ -9,8 +9,9 @@ import numpy as np
 from princomp.arrays import EPS
 from princomp.choosing import check_wanted
 from princomp.fitted import Fitted
+from princomp.fitting.job import is_one_block
 from princomp.fitting.scatter import unresolved
-from princomp.kernels.eigen import MOST, fitted
+from princomp.kernels.eigen import MOST, moments_and_spectrum
 from princomp.parameters import Request
 from princomp.planning import Facts, choose
 from princomp.solvers.dense import of_small
@@ -21,8 +22,6 @@ __all__ = ["fit_small"]
 
 # Unit roundoff of the products.
 _UNITS = {"f": float(np.finfo(np.float32).eps), "d": EPS}
-# Numbers of a table that are summed in one block, on one thread.
-_NUMBERS = 2**12
 
 
 def fit_small(data: Any, request: Request) -> Fitted | None:
@@ -35,7 +34,7 @@ def fit_small(data: Any, request: Request) -> Fitted | None:
     ------
     NotFiniteError, ShapeError
     """
-    if type(data) is not np.ndarray or data.size >= _NUMBERS:
+    if type(data) is not np.ndarray:
         return None
     wanted, (n, p) = request.n_components, data.shape
     if (
@@ -47,10 +46,10 @@ def fit_small(data: Any, request: Request) -> Fitted | None:
         or not request.center
         or request.drop
         or request.fill is not None
-        or n > Moments.block_rows(p)  # else they are summed block by block
+        or not is_one_block(Moments, data)
     ):
         return None
-    found = fitted(data) if n > 1 else None
+    found = moments_and_spectrum(data) if n > 1 else None
     if found is None:
         return None
     mean, low, scatter, small = found

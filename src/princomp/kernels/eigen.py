@@ -11,7 +11,7 @@ import numpy as np
 from princomp.arrays import FloatArray, eigh, fix_signs
 from princomp.kernels import native
 
-__all__ = ["MOST", "SmallFit", "SmallSpectrum", "fitted", "spectrum", "spectrum_twin"]
+__all__ = ["MOST", "SmallFit", "SmallSpectrum", "moments_and_spectrum", "spectrum", "spectrum_twin"]
 
 # Columns up to here: as many as the compiled kernel has room for.
 MOST = 32
@@ -82,8 +82,8 @@ def spectrum(
     return None if answer != native.DONE else _read(out, 0, p)
 
 
-def fitted(rows: FloatArray) -> SmallFit | None:
-    """The same of rows (n, p) that all count once, with their moments.
+def moments_and_spectrum(rows: FloatArray) -> SmallFit | None:
+    """Of rows (n, p) that all count once, in one call: their moments, and the spectrum of these.
 
     None without compiled kernels as well, and where something is not finite or leaves the range.
 

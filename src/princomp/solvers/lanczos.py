@@ -239,7 +239,8 @@ def solve_rows(
 ) -> tuple[Spectrum, int]:
     """The top ``k`` of rows that are in memory, and how often they were read.
 
-    p × p is never formed: Lanczos runs on the shorter side.
+    p × p is never formed: Lanczos runs on the shorter side, or that of the columns where each row
+    is multiplied both ways at once and they are not many more.
     """
     spectrum, passes = search_rows(rows, columns, k, tol=tol, rng=rng)
     assert spectrum is not None  # nothing ends the search before
