@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from helpers import EPS, EPS32, assert_orthonormal, orthonormal, sine, truth, with_singular_values
 from princomp import PCA
@@ -138,6 +139,31 @@ def test_the_residuals_that_are_told_bound_those_that_are(dtype, shape, rng):
     assert (np.abs(spectrum.variances - exact) <= 16 * unit * exact[0]).all()
     assert 3 <= passes < 20
     assert_orthonormal(axes)
+
+
+@pytest.mark.parametrize("shape", [(900, 400), (400, 900)])
+@pytest.mark.parametrize("tol", [4 * EPS, 4 * EPS32])
+def test_a_search_of_sparse_float32_rows_is_as_exact_as_it_says(shape, tol, rng):
+    """With products in float32, variances are those of float64 and residuals allow for float32."""
+    n, p = shape
+    X = rng.standard_normal((n, 12)) * np.geomspace(30, 10, 12) @ rng.standard_normal((12, p))
+    X = np.where(rng.random((n, p)) < 0.15, X, 0.0).astype(np.float32)
+    rows = sp.csr_array(X)
+    columns = Columns.of(rows)
+    spread = columns.column_scatter / (n - 1)
+    centred = CentredRows.of(rows, columns.mean, columns.mean_low, spread, None, None)
+    spectrum, _ = search_rows(centred, columns, 6, tol=tol, rng=rng)
+    assert spectrum is not None
+    A = X - X.astype(np.float64).mean(axis=0)
+    axes, values = spectrum.axes, spectrum.variances * (n - 1)
+    off = np.linalg.norm(axes @ A.T @ A - axes * values[:, None], axis=1) / values[0]
+    assert (off <= 2 * spectrum.residuals).all()
+    exact = truth(X)[0][:7]
+    # A Ritz value is off by the square of its residual over the gap to what is not wanted.
+    gap = exact[5] - exact[6]
+    near = (4 * tol * exact[0]) ** 2 / gap + 4 * p * EPS * exact[0]
+    assert (np.abs(spectrum.variances - exact[:6]) <= near).all()
+    assert np.abs(axes @ axes.T - np.eye(6)).max() <= tol
 
 
 @every_dtype

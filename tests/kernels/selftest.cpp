@@ -45,6 +45,9 @@ using std::vector;
                                                  double *);                                        \
     extern "C" int princomp_##isa##_small_f64(const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t,     \
                                               double *);
+#define STORED(isa, name, In, I)                                                                   \
+    extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t,            \
+                                           const double *, const double *, double *);
 #define DECLARED(isa)                                                                              \
     SPECTRUM(isa)                                                                                  \
     MOMENTS(isa, moments_f32, float)                                                               \
@@ -61,6 +64,8 @@ using std::vector;
     PASS(isa, csr_pass_f64_f64_i32, double, double, std::int32_t)                                  \
     PASS(isa, csr_pass_f32_f64_i64, float, double, std::int64_t)                                   \
     PASS(isa, csr_pass_f32_f32_i32, float, float, std::int32_t)                                    \
+    STORED(isa, csr_columns_f64_i32, double, std::int32_t)                                         \
+    STORED(isa, csr_columns_f32_i64, float, std::int64_t)                                          \
     SCATTER(isa, csr_scatter_f64_i32, double, std::int32_t)                                        \
     SCATTER(isa, csr_scatter_f32_i64, float, std::int64_t)
 
@@ -338,13 +343,35 @@ void scatter(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
     });
 }
 
-template <class A, class B, class C, class D, class E>
-void all_sparse(A f64_i32, B f32_f64_i64, C f32_i32, D scatter_f64, E scatter_f32) {
+// Number, sum and squares of the entries of each column, about 1; small integers are exact.
+template <class In, class I, class Kernel>
+void stored(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
+    const Rows<In, I> rows(m, p);
+    const vector<double> ones(p, 1.0), weights(m, 2.0);
+    vector<double> expected(4 * p);
+    for (size_t e = 0; e < rows.columns.size(); ++e) {
+        double *at = expected.data() + 4 * rows.columns[e];
+        const double away = double(rows.values[e]) - 1.0;
+        at[0] += 1.0, at[1] += 2.0, at[2] += 2.0 * away, at[3] += 2.0 * away * away;
+    }
+    in_threads([&](int) {
+        vector<double> told(4 * p);
+        demand(kernel(rows.values.data(), rows.columns.data(), rows.ends.data(), m, ones.data(),
+                      weights.data(), told.data()) == 0 && told == expected,
+               what, m, p);
+    });
+}
+
+template <class A, class B, class C, class D, class E, class F, class G>
+void all_sparse(A f64_i32, B f32_f64_i64, C f32_i32, D scatter_f64, E scatter_f32, F columns_f64,
+                G columns_f32) {
     for (ptrdiff_t p : {1, 2, 17, 300})
         for (ptrdiff_t m : {1, 4, 130, 600}) {
             pass<double, double, std::int32_t>("csr_pass_f64_f64_i32", f64_i32, m, p);
             pass<float, double, std::int64_t>("csr_pass_f32_f64_i64", f32_f64_i64, m, p);
             pass<float, float, std::int32_t>("csr_pass_f32_f32_i32", f32_i32, m, p);
+            stored<double, std::int32_t>("csr_columns_f64_i32", columns_f64, m, p);
+            stored<float, std::int64_t>("csr_columns_f32_i64", columns_f32, m, p);
             scatter<double, std::int32_t>("csr_scatter_f64_i32", scatter_f64, m, p);
             scatter<float, std::int64_t>("csr_scatter_f32_i64", scatter_f32, m, p);
         }
@@ -395,7 +422,8 @@ template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small sma
     all_vectors(princomp_##isa##_dense_pass_f32, princomp_##isa##_dense_pass_f64);                 \
     all_sparse(princomp_##isa##_csr_pass_f64_f64_i32, princomp_##isa##_csr_pass_f32_f64_i64,       \
                princomp_##isa##_csr_pass_f32_f32_i32, princomp_##isa##_csr_scatter_f64_i32,        \
-               princomp_##isa##_csr_scatter_f32_i64);                                              \
+               princomp_##isa##_csr_scatter_f32_i64, princomp_##isa##_csr_columns_f64_i32,         \
+               princomp_##isa##_csr_columns_f32_i64);                                              \
     std::puts(#isa ": all right");
 
 int main() {

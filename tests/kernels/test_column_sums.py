@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from helpers import EPS
 from princomp.kernels import native
-from princomp.kernels.columns import sums_about
+from princomp.kernels.columns import stored_about, sums_about
+from princomp.kernels.entries import entries_of
 
 KINDS = ["numpy", *native.instruction_sets()]
 SHAPES = [(0, 3), (1, 1), (7, 5), (8, 8), (9, 17), (130, 33), (24, 600)]
@@ -48,3 +50,35 @@ def test_arrays_that_do_not_fit_are_refused():
         sums_about(np.ones(3), np.ones((5, 4)))
     with pytest.raises(ValueError, match="other shapes"):
         sums_about(np.ones(4), np.ones((5, 4)), np.ones(4))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (40, 7), (130, 300)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shifted", [False, True])
+def test_entries_are_summed_by_columns(kind, dtype, index, shape, weighted, shifted, rng):
+    m, p = shape
+    stored = rng.random((m, p)) < 0.3
+    dense = np.where(stored, rng.standard_normal((m, p)) + 3, 0.0).astype(dtype)
+    rows = sp.csr_array(dense)
+    rows.indices, rows.indptr = rows.indices.astype(index), rows.indptr.astype(index)
+    shift = rng.uniform(2, 4, p) if shifted else None
+    weights = rng.uniform(0.5, 2, m) if weighted else None
+    share = np.ones(m) if weights is None else weights
+    away = np.where(stored, dense.astype(np.float64) - (0.0 if shift is None else shift), 0.0)
+    count, mass, sums, squares = stored_about(shift, entries_of(rows), weights, instructions=kind)
+    np.testing.assert_array_equal(count, stored.sum(axis=0))
+    bound = (m + 8) * EPS
+    assert (np.abs(mass - share @ stored) <= bound * (share @ stored)).all()
+    assert (np.abs(sums - share @ away) <= bound * (share @ np.abs(away))).all()
+    assert (np.abs(squares - share @ away**2) <= bound * (share @ away**2)).all()
+
+
+def test_shifts_and_weights_of_entries_that_do_not_fit_are_refused():
+    rows = entries_of(sp.csr_array(np.ones((5, 4))))
+    with pytest.raises(ValueError, match="other shapes"):
+        stored_about(np.ones(3), rows)
+    with pytest.raises(ValueError, match="other shapes"):
+        stored_about(None, rows, np.ones(4))

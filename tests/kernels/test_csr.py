@@ -62,7 +62,7 @@ def test_a_pass_is_two_dense_products(kind, n, p, m, dtype, vectors, index):
         entries, right, shift=shift, share=share, factor=factor, instructions=kind
     )
     assert into.shape == (p, m)
-    assert into.dtype == vectors
+    assert into.dtype == np.float64
     np.testing.assert_allclose(into, dense.T @ middle, rtol=0, atol=near)
     sizes = np.abs(share) @ np.abs(middle)
     np.testing.assert_allclose(total, share @ middle, rtol=0, atol=(n + p) * unit * sizes.max())
@@ -213,3 +213,13 @@ def test_vectors_of_another_length_are_refused(kind):
             call(entries, np.ones((height, 2)), instructions=kind)
     with pytest.raises(ValueError, match="for 3 rows"):
         csr.images(entries, np.ones((4, 2)), factor=np.ones(4), instructions=kind)
+
+
+@pytest.mark.parametrize("m", [16, 40])
+def test_long_sums_of_float32_products_are_added_in_float64(kind, m):
+    # 60,000 ones in a column: a sum of so many in float32 alone would be off by hundreds of units.
+    n = 60_000
+    rows = csr.entries_of(sp.csr_array(np.full((n, 1), 0.1, dtype=np.float32)))
+    left = np.ones((n, m), dtype=np.float32)
+    into, _ = csr.backward(rows, left, instructions=kind)
+    np.testing.assert_allclose(into, n * float(np.float32(0.1)), rtol=64 * EPS32)

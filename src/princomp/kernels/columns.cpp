@@ -1,7 +1,8 @@
 // Sums and squares of each column about a shift, in doubles, in one read of the rows.
 //
-// Compiled once for each instruction set, like gram.cpp. A few rows at a time are added to sums
-// that stay in registers meanwhile, column by column, in the order of the rows.
+// Compiled once for each instruction set, like gram.cpp. A few dense rows at a time are added to
+// sums that stay in registers meanwhile, column by column, in the order of the rows. An entry of
+// CSR rows is added to four numbers that lie together, so that it touches one line of memory.
 
 #include "vectors.hpp"
 
@@ -57,6 +58,28 @@ int columns(const T *x, index m, index p, index stride, const double *shift, con
     return PRINCOMP_DONE;
 }
 
+// Entries between asking for a line of memory and using it.
+constexpr index AHEAD = 16;
+
+template <class In, class I>
+int stored(const In *values, const I *columns, const I *ends, index rows, const double *shift,
+           const double *weights, double *told) {
+    const index last = index(ends[rows]);
+    for (index row = 0; row < rows; ++row) {
+        const double weight = weights ? weights[row] : 1.0;
+        for (index e = index(ends[row]); e < index(ends[row + 1]); ++e) {
+            if (e + AHEAD < last)
+                __builtin_prefetch(told + 4 * index(columns[e + AHEAD]), 1, 3);
+            const index j = index(columns[e]);
+            const double away = double(values[e]) - (shift ? shift[j] : 0.0);
+            const double each[4] = {1.0, weight, weight * away, weight * away * away};
+            for (int i = 0; i < 4; ++i)
+                told[4 * j + i] += each[i];
+        }
+    }
+    return PRINCOMP_DONE;
+}
+
 } // namespace
 } // namespace PRINCOMP_ISA
 
@@ -74,3 +97,16 @@ int columns(const T *x, index m, index p, index stride, const double *shift, con
     }
 PRINCOMP_COLUMNS(columns_f32, float)
 PRINCOMP_COLUMNS(columns_f64, double)
+
+// CSR rows as in csr.cpp; shift (p,) and weights (rows,) or null. Of each column's entries their
+// number, weight, sum and squares are added to `told` (p, 4).
+#define PRINCOMP_STORED(name, In, I)                                                               \
+    PRINCOMP_EXPORT(name)                                                                          \
+    (const In *values, const I *columns, const I *ends, std::ptrdiff_t rows, const double *shift,  \
+     const double *weights, double *told) {                                                        \
+        return PRINCOMP_ISA::stored<In, I>(values, columns, ends, rows, shift, weights, told);     \
+    }
+PRINCOMP_STORED(csr_columns_f64_i32, double, std::int32_t)
+PRINCOMP_STORED(csr_columns_f64_i64, double, std::int64_t)
+PRINCOMP_STORED(csr_columns_f32_i32, float, std::int32_t)
+PRINCOMP_STORED(csr_columns_f32_i64, float, std::int64_t)

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from princomp.arrays import FloatArray, column_sums, scratch
 from princomp.kernels import native
+from princomp.kernels.entries import Entries
 
-__all__ = ["sums_about"]
+__all__ = ["stored_about", "sums_about"]
 
 _SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
 _SIGNATURE = (_POINTER, _SIZE, _SIZE, _SIZE, _POINTER, _POINTER, _POINTER, _POINTER)
+_STORED = (_POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _POINTER)
 # Rows that NumPy takes at a time: a megabyte of float32 stays in the cache between being
 # shifted, summed and squared.
 _ROWS = 64
@@ -68,9 +70,71 @@ def sums_about(
     return sums, squares
 
 
+def stored_about(
+    shift: FloatArray | None,
+    rows: Entries,
+    weights: NDArray[np.float64] | None = None,
+    *,
+    instructions: str = "",
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Of the entries of each column: how many, Σ w, Σ w (x − shift) and Σ w (x − shift)².
+
+    Parameters
+    ----------
+    shift : ndarray of shape (p,), optional
+        Zero by default.
+    rows : Entries of shape (m, p)
+        x.
+    weights : ndarray of shape (m,), optional
+        w; ones by default.
+    instructions : str, optional
+        Another instruction set than the one in use; "numpy" for the twin.
+    """
+    m, p = rows.shape
+    if (shift is not None and shift.shape != (p,)) or (
+        weights is not None and weights.shape != (m,)
+    ):
+        raise ValueError("arrays of other shapes than the rows")
+    value, place = 8 * rows.values.itemsize, 8 * rows.columns.itemsize
+    kernel = _stored_function(f"csr_columns_f{value}_i{place}", instructions)
+    if kernel is None:
+        return _stored_twin(shift, rows, weights)
+    told = np.zeros((p, 4))
+    shift, weights = (
+        None if one is None else np.ascontiguousarray(one, dtype=np.float64)
+        for one in (shift, weights)
+    )
+    pointers = (native.address(one) for one in (rows.values, rows.columns, rows.ends))
+    kernel(*pointers, m, native.address(shift), native.address(weights), native.address(told))
+    count, mass, sums, squares = told.T
+    return count, mass, sums, squares
+
+
+@np.errstate(all="ignore")  # what overflows shows in the sums
+def _stored_twin(
+    shift: FloatArray | None, rows: Entries, weights: NDArray[np.float64] | None
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The same by NumPy."""
+    m, p = rows.shape
+    at, values = rows.columns, rows.values.astype(np.float64)
+    away = values if shift is None else values - shift[at]
+    share = np.repeat(np.ones(m) if weights is None else weights, np.diff(rows.ends))
+
+    def summed(numbers: FloatArray | None) -> FloatArray:
+        # Without entries bincount counts in integers.
+        return np.bincount(at, numbers, minlength=p).astype(np.float64, copy=False)
+
+    return summed(None), summed(share), summed(share * away), summed(share * away * away)
+
+
 @cache
 def _function(name: str, instructions: str) -> Any:
     return native.function(name, *_SIGNATURE, instructions=instructions)
+
+
+@cache
+def _stored_function(name: str, instructions: str) -> Any:
+    return native.function(name, *_STORED, instructions=instructions)
 
 
 @np.errstate(all="ignore")  # what overflows shows in the sums

@@ -30,6 +30,11 @@ class Entries(NamedTuple):
     ends: NDArray[Any]
     shape: tuple[int, int]
 
+    def rows(self, part: slice) -> Entries:
+        """Some of the rows, one after the other; ``ends`` then need not begin at zero."""
+        start, stop, _ = part.indices(self.shape[0])
+        return self._replace(ends=self.ends[start : stop + 1], shape=(stop - start, self.shape[1]))
+
 
 def entries_of(matrix: Any) -> Entries:
     """Parts of a CSR array that a compiled kernel may follow without looking.

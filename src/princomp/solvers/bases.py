@@ -8,17 +8,19 @@ import scipy.linalg
 from princomp.arrays import FloatArray, scratch
 from princomp.threads import in_order
 
-__all__ = ["factored", "orthonormal", "swept"]
+__all__ = ["factored", "gram_of", "orthonormal", "swept", "turned"]
 
 # Smallest part of a vector of length one, beyond those before it, for which twice the
 # triangle of the Gram leaves orthonormal vectors to rounding: well above the root of EPS.
 _INDEPENDENT = 1e-6
+# Where all products of a vector with the others come to less than this, once is enough.
+_NEARLY = 0.5
 # Numbers from which on the Gram is quicker than Householder's way: 16 vectors of 4,000 take
 # 0.4 instead of 1.5 ms.
 _MANY = 2**13
-# Entries of each vector that are worked on at a time, and numbers from how many on a thread
+# Entries of each vector that are worked on at a time, and products from how many on a thread
 # has something to do.
-_CHUNK, _THREADS_PAY = 2048, 2**18
+_CHUNK, _THREADS_PAY = 2048, 2**23
 
 
 def orthonormal(vectors: FloatArray, *, spend: bool = False) -> FloatArray:
@@ -37,8 +39,8 @@ def factored(vectors: FloatArray, *, spend: bool = False) -> tuple[FloatArray, F
     """
     if vectors.size >= _MANY:
         basis = np.array(vectors, dtype=np.float64, order="C", copy=None if spend else True)
-        first = _turned(basis)
-        if first is not None and _turned(basis) is not None:
+        first, nearly = _straightened(basis)
+        if first is not None and (nearly or _straightened(basis)[0] is not None):
             return basis, first
         # One triangle may have turned them: they span the same.
         vectors = basis if spend else vectors
@@ -46,21 +48,49 @@ def factored(vectors: FloatArray, *, spend: bool = False) -> tuple[FloatArray, F
     return np.ascontiguousarray(columns.T), np.abs(np.diagonal(triangle))
 
 
-def _turned(basis: FloatArray) -> FloatArray | None:
-    """Orthonormalise in place as far as one triangle does; None where it does not suffice."""
-    gram = basis @ basis.T
+def _straightened(basis: FloatArray) -> tuple[FloatArray | None, bool]:
+    """Orthonormalise in place as far as one triangle does, None where it does not suffice.
+
+    Also whether the vectors were nearly orthogonal, so that it leaves rounding only.
+    """
+    gram = gram_of(basis)
     lengths = np.sqrt(gram.diagonal())
     if not (lengths.all() and np.isfinite(lengths).all()):
-        return None
-    triangle, failed = scipy.linalg.lapack.dpotrf(gram / lengths[:, None] / lengths)
+        return None, False
+    gram = gram / lengths[:, None] / lengths
+    triangle, failed = scipy.linalg.lapack.dpotrf(gram)
     left = np.diagonal(triangle)
     if failed or left.min() < _INDEPENDENT:
-        return None
+        return None, False
     turn = np.ascontiguousarray((scipy.linalg.lapack.dtrtri(triangle)[0] / lengths[:, None]).T)
-    for start in range(0, basis.shape[1], _CHUNK):
-        part = basis[:, start : start + _CHUNK]
-        part[:] = turn @ part
-    return left * lengths
+    turned(turn, basis, basis)
+    return left * lengths, bool(np.abs(gram).sum(axis=1).max() - 1.0 < _NEARLY)
+
+
+def gram_of(vectors: FloatArray) -> FloatArray:
+    """Products (m, m) of vectors (m, size) with each other."""
+    spans, threads = _spans(vectors, len(vectors))
+    gram: FloatArray = np.zeros((len(vectors), len(vectors)))
+    for part in in_order(lambda span: vectors[:, span] @ vectors[:, span].T, spans, threads):
+        gram += part
+    return gram
+
+
+def turned(turn: FloatArray, vectors: FloatArray, out: FloatArray) -> None:
+    """Write ``turn`` (q, m) times vectors (m, size) to ``out`` (q, size), which they may be."""
+
+    def work(span: slice) -> None:
+        out[:, span] = turn @ vectors[:, span]
+
+    spans, threads = _spans(vectors, len(turn))
+    for _ in in_order(work, spans, threads):
+        pass
+
+
+def _spans(vectors: FloatArray, others: int) -> tuple[list[slice], int | None]:
+    """Some entries of each vector at a time, and how many threads their products are for."""
+    spans = [slice(at, at + _CHUNK) for at in range(0, vectors.shape[1], _CHUNK)]
+    return spans, 1 if vectors.size * others < _THREADS_PAY else None
 
 
 def swept(vectors: FloatArray, known: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
@@ -69,9 +99,7 @@ def swept(vectors: FloatArray, known: FloatArray, name: str) -> tuple[FloatArray
     Also the coordinates (q, m) of that part. The vectors are this thread's scratch of that
     name; entries are taken some at a time, so the bits do not depend on the threads.
     """
-    size = vectors.shape[1]
-    threads = 1 if known.size < _THREADS_PAY else None
-    spans = [slice(at, at + _CHUNK) for at in range(0, size, _CHUNK)]
+    spans, threads = _spans(known, len(vectors))
     coordinates = np.zeros((len(known), len(vectors)))
     for part in in_order(lambda span: known[:, span] @ vectors[:, span].T, spans, threads):
         coordinates += part

@@ -18,9 +18,10 @@ from princomp.solvers.dense import roundoff, roundoff_of_products
 from princomp.solvers.forecast import Forecast, Progress
 from princomp.solvers.ritz import (
     FEWEST_UNITS,
-    axes_of_rows,
     bound_of_rows,
     project,
+    within,
+    within_rows,
     without_variance,
 )
 from princomp.spectrum import Spectrum
@@ -52,6 +53,8 @@ _PATIENCE = 20
 # its smallest direction keeps. This much is asked for, or what leaves the tolerance so many
 # units: else a third sweep follows.
 _KEPT, _UNITS = 1e-2, 16
+# Tolerances from here on are met by one sweep of what keeps so much, by the same rule.
+_COARSE = 1e-8
 # Where a product reads all rows, blocks are a multiple of so many vectors: on 4,000 × 4,000
 # float32, 8, 16 and 28 of them take 9, 12 and 15 ms, and k = 20 takes 7, 6 and 5 products on 20
 # strong directions, 52, 35 and 22 on a flat spectrum of 2,000.
@@ -130,6 +133,7 @@ def lanczos(
     DataError
         When the residual stays too large.
     """
+    coarse = tol >= _COARSE
     width = min(size, max(2, min(k, _BLOCK)) if start is None else start.shape[1])
     room = min(size, (room or max(6 * k, _ROOM)) + width)
     basis, projected = np.empty((room, size)), np.zeros((room, room))
@@ -147,7 +151,8 @@ def lanczos(
         projected[:stop, filled:stop] = coupling
         projected[filled:stop, :stop] = coupling.T
         before, whole = longest(image), longest(coupling.T)
-        image, _ = swept(image, known, "swept")  # twice is enough (Kahan; Parlett 1998)
+        if not coarse:
+            image, _ = swept(image, known, "swept")  # twice is enough (Kahan; Parlett 1998)
         full = stop + min(width, size - stop) > room or stop >= size
         if stop >= k and (full or products >= forecast.next_look):
             values, inner = _top(projected[:stop, :stop], k + width)
@@ -259,10 +264,13 @@ def search_rows(
 ) -> tuple[Spectrum | None, int]:
     """The same, or no spectrum where ``enough`` ended the search; see :func:`lanczos`.
 
-    ``tol`` 0 is what the precision of the products allows.
+    ``tol`` 0 is what the precision of the products allows. Where it allows for it, the products of
+    the search have the precision of the rows, if that is lower, and those of its end do not.
     """
     n, p = rows.shape
-    unit = float(np.finfo(rows.dtype).eps)
+    unit, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.stored))
+    rough = unit < coarse <= tol
+    unit = coarse if rough else unit
     if not columns.column_scatter.any():
         return without_variance(k, p, unit), 0
     # Fused products read all rows once instead of twice, but vectors as long as rows cost more.
@@ -270,8 +278,9 @@ def search_rows(
     on_rows = p > n and not fused
     side = n if on_rows else p
     width = wide_block(k)
+    images = rows.row_images if on_rows else rows.images
     pairs = lanczos(
-        rows.row_images if on_rows else rows.images,
+        (lambda block: images(block.astype(rows.stored))) if rough else images,
         side,
         k,
         tol=max(tol, FEWEST_UNITS * unit),
@@ -289,13 +298,16 @@ def search_rows(
         # Small variances are those of the scores, which square nothing.
         vectors = rows.rmatmul(vectors) if on_rows else vectors
         return project(rows, columns, vectors, k), passes + 2 + on_rows
+    # The recurrence knows nothing of the rounding of its products.
+    residuals = np.maximum(pairs.residuals / values[0], FEWEST_UNITS * unit)
     if on_rows:
-        axes = axes_of_rows(rows, vectors, values)
+        values, axes = within_rows(rows, vectors, unit)
         residuals, passes = bound_of_rows(pairs.residuals, values, unit), passes + 1
+    elif rough:
+        values, axes = within(rows, vectors)
+        passes += 1
     else:
         axes = orthonormal(vectors.T)
-        # The recurrence knows nothing of the rounding of its products.
-        residuals = np.maximum(pairs.residuals / values[0], FEWEST_UNITS * unit)
     divisor = columns.rows - 1.0
     values = np.maximum(values, 0.0) / divisor
     values[columns.rank_limit :] = 0.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, squares_over, svd
-from princomp.solvers.bases import orthonormal
+from princomp.arrays import EPS, FloatArray, eigh, squares_over, svd
+from princomp.solvers.bases import gram_of, orthonormal, turned
 from princomp.solvers.dense import roundoff
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
@@ -18,6 +18,8 @@ __all__ = [
     "is_bounded",
     "project",
     "residuals_of",
+    "within",
+    "within_rows",
     "without_variance",
 ]
 
@@ -73,6 +75,34 @@ def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> 
     weighted[gone] = rng.standard_normal((int(gone.sum()), weighted.shape[1]))
     # Once more for those that nearly vanished against the others.
     return orthonormal(orthonormal(weighted))
+
+
+def within(rows: CentredRows, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues (k,) and axes (k, p) in the span of ``vectors`` (p, k), by Rayleigh & Ritz.
+
+    What a search found in a lower precision becomes as good as the square of its error.
+    """
+    basis = orthonormal(vectors.T)
+    scores = rows.matmul(basis.T)
+    values, turn = eigh(scores.T @ scores)
+    return values, turn @ basis
+
+
+def within_rows(
+    rows: CentredRows, vectors: FloatArray, unit: float
+) -> tuple[FloatArray, FloatArray]:
+    """The same in the image Aᵀ ``vectors`` of orthonormal vectors (n, k).
+
+    The axes are orthonormal to ``unit`` at least.
+    """
+    image = np.zeros((rows.shape[1], vectors.shape[1]))
+    rows.add_rmatmul(vectors, image)
+    values, turn = eigh(gram_of(image.T))
+    axes = np.empty((len(turn), len(image)))
+    turned(turn / np.sqrt(values)[:, None], image.T, axes)
+    # Their Gram was rounded relative to its largest eigenvalue.
+    sound = EPS * values[0] <= unit * values[-1]
+    return values, axes if sound else orthonormal(axes, spend=True)
 
 
 def is_bounded(values: FloatArray) -> bool:

@@ -54,6 +54,10 @@ class CentredRows(Protocol):
         """Precision of the products."""
 
     @property
+    def stored(self) -> np.dtype[Any]:
+        """Precision that they have with vectors of that precision, if it is lower."""
+
+    @property
     def rows(self) -> Any:
         """A itself where dense, else the rows that are stored."""
 

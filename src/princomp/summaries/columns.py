@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.arrays import EPS, FloatArray, two_sum
-from princomp.kernels.columns import sums_about
+from princomp.kernels.columns import stored_about, sums_about
+from princomp.kernels.entries import Entries, entries_of
 from princomp.summaries.blocks import (
     Weights,
     block_rows,
@@ -26,10 +28,12 @@ __all__ = ["Columns"]
 _SPAN = 1024
 # Columns for each row of a sparse block: with fewer rows, merging the sums of all columns
 # takes longer than summing them.
-_COLUMNS_A_ROW = 64
+_COLUMNS_A_ROW = 16
 # Rows whose mean is the first guess, and how much larger than the scatter the squares about
 # that guess may be: beyond, the column is summed again about its mean.
 _SAMPLE, _CANCELLED = 16, 64.0
+# Sparse rows are read so often for that, at most: about zero, an entry, and the mean.
+_ROUNDS = 3
 _THREADS_PAY = 2**20
 
 
@@ -136,27 +140,41 @@ def _summed(
 
 
 def _of_sparse(block: Any, weights: Weights) -> Columns:
-    """Two passes over the stored entries; those not stored stand at −mean each."""
-    m, p = block.shape
-    at, values = block.indices, block.data.astype(np.float64)
-    each = np.ones(m) if weights is None else weights
-    share = np.repeat(each, np.diff(block.indptr))
-    rows = float(each.sum())
+    """One pass over the stored entries, and more for columns whose mean cancels.
 
-    def summed(numbers: FloatArray) -> FloatArray:
-        # Without entries bincount counts in integers.
-        return np.bincount(at, numbers, minlength=p).astype(np.float64, copy=False)
+    Those not stored stand at −mean each.
+    """
+    entries = entries_of(block)
+    m, p = entries.shape
+    mass = float(m) if weights is None else float(weights.sum())
+    shift: FloatArray | None = None
+    for again in range(_ROUNDS):
+        count, stored, sums, squares = stored_about(shift, entries, weights)
+        if shift is None:
+            check_finite(sums, block)
+            shift = np.zeros(p)
+        left = np.maximum(mass - stored, 0.0)
+        left[count == m] = 0.0
+        offset = (sums - left * shift) / mass
+        squares = squares + left * shift * shift
+        scatter = np.maximum(squares - mass * offset * offset, 0.0)
+        mean, low = two_sum(shift, offset)
+        cancelled = ~(squares <= _CANCELLED * scatter)
+        if not cancelled.any():
+            break
+        shift = np.where(cancelled, mean, shift)
+        if not again:
+            # Constant columns must come out as exactly constant: shift by a stored value.
+            full = np.flatnonzero(cancelled & (count == m))
+            shift[full] = _last_stored(entries, full)
+    return Columns(mass, m, mean, low, scatter)
 
-    stored, sums = summed(share), summed(share * values)
-    check_finite(sums, block)
-    # Constant columns must come out as exactly constant: shift by the first stored value.
-    shift = np.zeros(p)
-    full = np.bincount(at, minlength=p) == m
-    shift[at[::-1]] = values[::-1]
-    shift[~full] = 0.0
-    offset = summed(share * (values - shift[at])) / rows
-    mean, low = two_sum(shift, offset)
-    away = (values - shift[at]) - offset[at]
-    scatter = summed(share * away * away)
-    scatter += np.maximum(rows - stored, 0.0) * np.where(full, 0.0, mean) ** 2
-    return Columns(rows, m, mean, low, scatter)
+
+def _last_stored(entries: Entries, columns: NDArray[np.intp]) -> FloatArray:
+    """The last entry of some columns that are stored in every row."""
+    if not len(columns):
+        return np.empty(0)
+    values = np.zeros(entries.shape[1])
+    last = slice(int(entries.ends[-2]), int(entries.ends[-1]))
+    values[entries.columns[last]] = entries.values[last]
+    return values[columns]

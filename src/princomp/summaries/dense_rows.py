@@ -98,6 +98,11 @@ class DenseRows:
         return self.above.dtype
 
     @property
+    def stored(self) -> np.dtype[Any]:
+        """The same."""
+        return self.dtype
+
+    @property
     def fused(self) -> bool:
         """Whether rows are short enough to be multiplied twice while they are in the cache."""
         return 8 * self.shape[1] * self.dtype.itemsize <= _LONG

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from princomp.arrays import FloatArray, scratch
 from princomp.kernels import csr
 from princomp.summaries.blocks import Weights
+from princomp.threads import in_order
 
 __all__ = ["SparseRows", "full_columns"]
 
@@ -32,8 +33,8 @@ _MEAN_DOMINATES = 3.0
 _CENTRED_AFTER = 2.0**10
 # Rows of a product of rows with themselves that are made at a time, where they are not.
 _UNITS = 256
-# Columns that are added at a time.
-_CHUNK = 2**12
+# Columns that are added at a time, and products from how many on a thread has something to do.
+_CHUNK, _THREADS_PAY = 2**12, 2**19
 
 
 def full_columns(mean: FloatArray, variances: FloatArray) -> NDArray[np.intp]:
@@ -105,6 +106,11 @@ class SparseRows:
         """Precision of the products."""
         return np.dtype(np.float64)
 
+    @property
+    def stored(self) -> np.dtype[Any]:
+        """Precision of :meth:`images` and :meth:`row_images` of vectors that have no more."""
+        return self.entries.values.dtype if self.divisor is None else self.dtype
+
     @cached_property
     def _roots(self) -> FloatArray | None:
         return None if self.weights is None else np.sqrt(self.weights)
@@ -122,7 +128,21 @@ class SparseRows:
     def add_rmatmul(self, left: FloatArray, into: FloatArray) -> None:
         """Add Aᵀ @ left to ``into`` (p, m)."""
         left = left.astype(np.float64, copy=False)
-        self._add(csr.backward(self.entries, left, factor=self._roots), into)
+        if "_by_columns" not in self.__dict__:
+            self._add(csr.backward(self.entries, left, factor=self._roots), into)
+            return
+        # Where the columns lie one after the other, nothing is scattered.
+        columns, mean = self._by_columns
+        rooted, shift = self._rooted(left)
+
+        def add(part: slice) -> None:
+            some = columns.rows(part)
+            into[part] += csr.forward(some, rooted, shift=shift, share=mean[part], threads=1)
+
+        threads = 1 if len(columns.values) * left.shape[1] < _THREADS_PAY else None
+        spans = (slice(at, at + _CHUNK) for at in range(0, len(mean), _CHUNK))
+        for _ in in_order(add, spans, threads):
+            pass
 
     def images(self, vectors: FloatArray) -> FloatArray:
         """AᵀA @ vectors (p, m), in float64, in one pass over the rows.
@@ -141,9 +161,7 @@ class SparseRows:
         The first call keeps a copy of the rows by columns.
         """
         columns, mean = self._by_columns
-        rooted = vectors if self._roots is None else vectors * self._roots[:, None]
-        rooted = rooted.astype(vectors.dtype, copy=False)
-        shift: FloatArray = np.ones(len(rooted)) @ rooted.astype(np.float64, copy=False)
+        rooted, shift = self._rooted(vectors)
         product, total = csr.images(columns, rooted, shift=shift, share=mean)
         image: FloatArray = product - total
         return image if self._roots is None else image * self._roots[:, None]
@@ -180,6 +198,12 @@ class SparseRows:
             values = values / np.repeat(self.divisor, np.diff(turned.indptr))
             mean = mean / self.divisor
         return csr.Entries(values, turned.indices, turned.indptr, (p, n)), mean
+
+    def _rooted(self, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """W^½ @ vectors in their precision, and the sums of its columns in float64."""
+        rooted = vectors if self._roots is None else vectors * self._roots[:, None]
+        rooted = rooted.astype(vectors.dtype, copy=False)
+        return rooted, np.ones(len(rooted)) @ rooted.astype(np.float64, copy=False)
 
     def _scaled(self, vectors: FloatArray) -> FloatArray:
         """D⁻¹ @ vectors."""
