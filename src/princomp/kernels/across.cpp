@@ -67,16 +67,18 @@ int across(const T *x, index n, index p, index stride, const Centring<T> &centre
     T *packed = static_cast<T *>(room.of(sizeof(T) * (most * padded + MANY)));
     if (!packed)
         return PRINCOMP_NO_MEMORY;
-    std::memset(out, 0, sizeof(double) * n * n);
     for (index at = 0; at < p; at += most) {
         const index width = p - at < most ? p - at : most, held = width + width % 2;
         if (held != width)
             std::memset(packed, 0, sizeof(T) * held * padded);
         std::memset(packed + held * padded, 0, sizeof(T) * MANY);
         pack<T, bytes>(x, n, stride, at, width, held, padded, centre, packed);
-        add_products<T, bytes>(packed, held, n, padded, {nullptr, nullptr}, out);
+        add_products<T, bytes>(packed, held, padded, {nullptr, nullptr}, {out, n, at == 0});
     }
-    mirror(out, n);
+    if (!p)
+        std::memset(out, 0, sizeof(double) * n * n);
+    for (index top = 0; top < n; top += MIRRORED)
+        mirror(out, n, top);
     return PRINCOMP_DONE;
 }
 

@@ -183,7 +183,6 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     std::memset(shift, 0, shift_size);
     find_shift<In, T>(x, m, p, stride, weighted ? weights : nullptr, total, sums, shift);
     std::memset(sums, 0, sizeof(double) * p);
-    std::memset(scatter, 0, sizeof(double) * p * p);
 
     Packed<In, T, bytes, weighted> from;
     from.x = x, from.p = p, from.stride = stride, from.padded = padded;
@@ -199,7 +198,7 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
         const char *next = reinterpret_cast<const char *>(x + (row + now) * stride);
         const index left = m - row - now < rows ? m - row - now : rows;
         const Ahead ahead = {next, next + left * stride * index(sizeof(In))};
-        add_products<T, bytes>(packed, now + now % 2, p, padded, ahead, scatter);
+        add_products<T, bytes>(packed, now + now % 2, padded, ahead, {scatter, p, row == 0});
     }
 
     for (index j = 0; j < p; ++j)
@@ -209,16 +208,22 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
         }
     if (sizeof(T) == 4 && left_range<In, T>(x, m, p, stride, shift, scatter, chunks))
         return PRINCOMP_LEFT_RANGE;
-    // From about the shift to about the mean, which is kept as a sum of two doubles.
     for (index i = 0; i < p; ++i) {
-        const double offset = sums[i] / total, moved = total * offset;
-        for (index j = i; j < p; ++j)
-            scatter[i * p + j] -= moved * (sums[j] / total);
+        const double offset = sums[i] / total;
         const double base = double(shift[i]), high = base + offset, part = high - base;
         mean[i] = high;
         low[i] = (base - (high - part)) + (offset - part);
+        sums[i] = offset;
     }
-    mirror(scatter, p);
+    // From about the shift to about the mean, and both triangles, while some rows are near.
+    for (index top = 0; top < p; top += MIRRORED) {
+        for (index i = top; i < p && i < top + MIRRORED; ++i) {
+            const double moved = total * sums[i];
+            for (index j = i; j < p; ++j)
+                scatter[i * p + j] -= moved * sums[j];
+        }
+        mirror(scatter, p, top);
+    }
     return PRINCOMP_DONE;
 }
 

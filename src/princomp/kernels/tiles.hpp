@@ -21,6 +21,8 @@ using index = std::ptrdiff_t;
 constexpr int FEW = 4, MANY = 8;
 // Sums that keep the processor's multipliers busy.
 constexpr int ENOUGH_SUMS = 8;
+// Bytes of packed columns that are kept near: half of a core's second cache.
+constexpr index LEFT_BYTES = 1024 * 1024;
 
 template <class T, int bytes> struct Vector {
     typedef T type __attribute__((vector_size(bytes)));
@@ -32,10 +34,11 @@ template <class V> inline V load(const void *from) {
 }
 template <class V> inline void store(void *to, V v) { std::memcpy(to, &v, sizeof(V)); }
 
-// Vectors of a tile: FEW times as many sums, and the vectors themselves, fill the registers.
+// Vectors of a panel, and the sums of a tile, which fill the registers with them.
 template <class T, int bytes> constexpr int widest() {
-    return PRINCOMP_REGISTERS >= 32 ? 6 : bytes / sizeof(T) >= FEW ? 3 : 2;
+    return PRINCOMP_REGISTERS >= 32 || bytes / sizeof(T) >= FEW ? 3 : 2;
 }
+constexpr int SUMS = PRINCOMP_REGISTERS >= 32 ? 24 : 12;
 
 // Columns of a panel; the last panel may have fewer vectors.
 template <class T, int bytes> constexpr index panel_width() {
@@ -46,22 +49,31 @@ template <class T, int bytes> constexpr index panel_width() {
 
 // ---- tiles ---------------------------------------------------------------------------------
 
-// A vector's numbers added to as many doubles.
+// A vector's numbers added to as many doubles, or written there where nothing is known yet.
 template <class T, int bytes>
-inline void add_doubles(typename Vector<T, bytes>::type sums, double *to) {
+inline void add_doubles(typename Vector<T, bytes>::type sums, double *to, bool fresh) {
     if constexpr (sizeof(T) == sizeof(double)) {
-        store(to, load<typename Vector<double, bytes>::type>(to) + sums);
+        store(to, fresh ? sums : load<typename Vector<double, bytes>::type>(to) + sums);
     } else {
         typedef typename Vector<double, bytes>::type Wide;
         typedef typename Vector<T, bytes / 2>::type Half;
         constexpr index half = bytes / 2 / index(sizeof(T));
         Half parts[2];
         std::memcpy(parts, &sums, sizeof(sums));
-        for (int i = 0; i < 2; ++i)
-            store(to + i * half,
-                  load<Wide>(to + i * half) + __builtin_convertvector(parts[i], Wide));
+        for (int i = 0; i < 2; ++i) {
+            const Wide part = __builtin_convertvector(parts[i], Wide);
+            store(to + i * half, fresh ? part : load<Wide>(to + i * half) + part);
+        }
     }
 }
+
+// Where products go: `out`, whose rows are p numbers apart, and whether anything is there yet.
+struct Scatter {
+    double *out;
+    index p;
+    bool fresh;
+    Scatter at(index i, index j) const { return {out + i * p + j, p, fresh}; }
+};
 
 // Cache lines of the next chunk, called for while this one is multiplied: packing would wait for
 // memory, and multiplying leaves it idle.
@@ -74,7 +86,7 @@ struct Ahead {
 // Products of `tall` columns with `wide` vectors over all rows of a chunk, added to the scatter.
 template <class T, int bytes, int tall, int wide>
 void tile(const T *left, index left_step, const T *right, index right_step, index rows,
-          const Ahead &ahead, double *out, index p, index height, index columns) {
+          const Ahead &ahead, const Scatter &into, index height, index columns) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
     // Few sums would wait for one another, so they are taken twice, over every other row.
@@ -105,76 +117,98 @@ void tile(const T *left, index left_step, const T *right, index right_step, inde
                 sums[0][i][v] += sums[1][i][v];
     for (int i = 0; i < tall && i < height; ++i)
         for (int v = 0; v < wide; ++v) {
-            double *to = out + i * p + v * lanes;
+            double *to = into.out + i * into.p + v * lanes;
             const index count = columns - v * lanes;
             if (count >= lanes)
-                add_doubles<T, bytes>(sums[0][i][v], to);
+                add_doubles<T, bytes>(sums[0][i][v], to, into.fresh);
             else
                 for (index j = 0; j < count; ++j)
-                    to[j] += double(sums[0][i][v][j]);
+                    to[j] = double(sums[0][i][v][j]) + (into.fresh ? 0.0 : to[j]);
         }
 }
 
 template <class T, int bytes, int tall>
 void tile_of(index vectors, const T *left, index left_step, const T *right, index right_step,
-             index rows, const Ahead &ahead, double *out, index p, index height, index columns) {
+             index rows, const Ahead &ahead, const Scatter &into, index height, index columns) {
 #define PRINCOMP_TILE(wide)                                                                        \
     case wide:                                                                                     \
-        if constexpr (tall * wide <= FEW * widest<T, bytes>())                                     \
-            tile<T, bytes, tall, wide>(left, left_step, right, right_step, rows, ahead, out, p,    \
+        if constexpr (tall * wide <= SUMS)                                     \
+            tile<T, bytes, tall, wide>(left, left_step, right, right_step, rows, ahead, into,      \
                                        height, columns);                                           \
         break;
     switch (vectors) {
         PRINCOMP_TILE(1)
         PRINCOMP_TILE(2)
         PRINCOMP_TILE(3)
-        PRINCOMP_TILE(4)
-        PRINCOMP_TILE(5)
-        PRINCOMP_TILE(6)
     }
 #undef PRINCOMP_TILE
 }
 
-// The upper triangle of a packed chunk's products, added to `scatter` (p, p).
-template <class T, int bytes>
-void add_products(const T *packed, index rows, index p, index padded, Ahead ahead,
-                  double *scatter) {
-    constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
-    for (index right = 0; right < padded; right += width) {
-        const index right_step = padded - right < width ? padded - right : width;
-        for (index i = 0; i < p && i < right + right_step;) {
-            const index left = i / width * width;
-            const index left_step = padded - left < width ? padded - left : width;
-            // Vectors that lie wholly below the diagonal are left out.
-            const index first = left == right ? (i - left) / lanes : 0;
-            const index vectors = right_step / lanes - first, column = right + first * lanes;
-            const T *a = packed + left * rows + (i - left);
-            const T *b = packed + right * rows + first * lanes;
-            double *out = scatter + i * p + column;
-            const bool many = vectors * MANY <= FEW * widest<T, bytes>() && (i - left) + MANY <= left_step &&
-                              (left != right || (i - left + FEW) / lanes == first) && p - i > FEW;
-            if (many) {
-                tile_of<T, bytes, MANY>(vectors, a, left_step, b, right_step, rows, ahead, out, p,
-                                        p - i, p - column);
-                i += MANY;
-            } else {
-                tile_of<T, bytes, FEW>(vectors, a, left_step, b, right_step, rows, ahead, out, p,
-                                       p - i, p - column);
-                i += FEW;
-            }
-            ahead.advance(rows);
-        }
-    }
+// Columns on the left whose packed rows stay in a core's second cache, while those on the right
+// pass by: a multiple of a panel's.
+template <class T, int bytes> index left_columns(index rows, index padded) {
+    constexpr index width = panel_width<T, bytes>();
+    const index fit = LEFT_BYTES / (rows * index(sizeof(T))) / width * width;
+    return fit >= padded ? padded : fit > width ? fit : width;
 }
 
-// The lower triangle from the upper one, square by square.
-void mirror(double *scatter, index p) {
-    constexpr index side = 16;
-    for (index i = 0; i < p; i += side)
-        for (index j = i; j < p; j += side)
-            for (index a = i; a < p && a < i + side; ++a)
-                for (index b = j > a ? j : a + 1; b < p && b < j + side; ++b)
-                    scatter[b * p + a] = scatter[a * p + b];
+// The upper triangle of a packed chunk's products, added to the scatter (p, p).
+template <class T, int bytes>
+void add_products(const T *packed, index rows, index padded, Ahead ahead, const Scatter &scatter) {
+    const index p = scatter.p;
+    constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
+    const index some = left_columns<T, bytes>(rows, padded);
+    for (index begin = 0; begin < p; begin += some)
+        for (index right = begin; right < padded; right += width) {
+            const index right_step = padded - right < width ? padded - right : width;
+            for (index i = begin; i < p && i < begin + some && i < right + right_step;) {
+                const index left = i / width * width;
+                const index left_step = padded - left < width ? padded - left : width;
+                // Vectors that lie wholly below the diagonal are left out.
+                const index first = left == right ? (i - left) / lanes : 0;
+                const index vectors = right_step / lanes - first, column = right + first * lanes;
+                const T *a = packed + left * rows + (i - left);
+                const T *b = packed + right * rows + first * lanes;
+                const Scatter into = scatter.at(i, column);
+                const bool many = vectors * MANY <= SUMS && (i - left) + MANY <= left_step &&
+                                  (left != right || (i - left + FEW) / lanes == first) &&
+                                  p - i > FEW;
+                if (many) {
+                    tile_of<T, bytes, MANY>(vectors, a, left_step, b, right_step, rows, ahead, into,
+                                            p - i, p - column);
+                    i += MANY;
+                } else {
+                    tile_of<T, bytes, FEW>(vectors, a, left_step, b, right_step, rows, ahead, into,
+                                           p - i, p - column);
+                    i += FEW;
+                }
+                ahead.advance(rows);
+            }
+        }
+}
+
+// A square of the upper triangle at (i, j) turned into the lower one, through the first cache.
+inline void turn(double *scatter, index p, index i, index j) {
+    constexpr index side = 8;
+    const index height = p - i < side ? p - i : side, width = p - j < side ? p - j : side;
+    double square[side][side];
+    for (index a = 0; a < height; ++a)
+        for (index b = 0; b < width; ++b)
+            square[a][b] = scatter[(i + a) * p + j + b];
+    for (index b = 0; b < width; ++b)
+        for (index a = 0; a < height && i + a < j + b; ++a)
+            scatter[(j + b) * p + i + a] = square[a][b];
+}
+
+// Some rows of the upper triangle turned into columns of the lower one, by squares whose rows lie
+// in few pages of memory.
+constexpr index MIRRORED = 64;
+__attribute__((noinline)) void mirror(double *scatter, index p, index top) {
+    constexpr index side = 8;
+    for (index left = top; left < p; left += MIRRORED)
+        for (index i = top; i < p && i < top + MIRRORED; i += side)
+            for (index j = left > i ? left : i; j < p && j < left + MIRRORED; j += side)
+                turn(scatter, p, i, j);
 }
 
 // Memory that a thread keeps for its next block: fresh pages cost as much as the arithmetic.

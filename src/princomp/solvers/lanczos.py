@@ -53,8 +53,6 @@ _PATIENCE = 20
 # its smallest direction keeps. This much is asked for, or what leaves the tolerance so many
 # units: else a third sweep follows.
 _KEPT, _UNITS = 1e-2, 16
-# Tolerances from here on are met by one sweep of what keeps so much, by the same rule.
-_COARSE = 1e-8
 # Where a product reads all rows, blocks are a multiple of so many vectors: on 4,000 × 4,000
 # float32, 8, 16 and 28 of them take 9, 12 and 15 ms, and k = 20 takes 7, 6 and 5 products on 20
 # strong directions, 52, 35 and 22 on a flat spectrum of 2,000.
@@ -133,7 +131,6 @@ def lanczos(
     DataError
         When the residual stays too large.
     """
-    coarse = tol >= _COARSE
     width = min(size, max(2, min(k, _BLOCK)) if start is None else start.shape[1])
     room = min(size, (room or max(6 * k, _ROOM)) + width)
     basis, projected = np.empty((room, size)), np.zeros((room, room))
@@ -151,8 +148,7 @@ def lanczos(
         projected[:stop, filled:stop] = coupling
         projected[filled:stop, :stop] = coupling.T
         before, whole = longest(image), longest(coupling.T)
-        if not coarse:
-            image, _ = swept(image, known, "swept")  # twice is enough (Kahan; Parlett 1998)
+        image, _ = swept(image, known, "swept")  # twice is enough (Kahan; Parlett 1998)
         full = stop + min(width, size - stop) > room or stop >= size
         if stop >= k and (full or products >= forecast.next_look):
             values, inner = _top(projected[:stop, :stop], k + width)

@@ -38,9 +38,11 @@ Weights = NDArray[np.float64] | None
 # a panel for p × p numbers stays small beside its product; at 2,048 rows it is 5%.
 _PANEL_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
 # A block is some panels: what is done once a block, in Python above all, took two fifths of
-# 15,000,000 × 100 float32 with one panel, a sixth with two, and a tenth with four. More gain
-# nothing for files, and rows of online fits wait until there are blocks for all threads.
-_BLOCK_NUMBERS = 2**20
+# 15,000,000 × 100 float32 with one panel, a sixth with two, and a tenth with four. Of wider rows
+# it is moving, mirroring and merging a scatter: a quarter of 100,000 × 500 float32 with blocks of
+# 2**20 numbers, a tenth with 2**21. More gain little, and rows of online fits wait until there
+# are blocks for all threads.
+_BLOCK_NUMBERS, _WIDE = 2**20, 128
 # Handing a block to a thread costs as much as a tenth of its sum.
 _TASK_NUMBERS = 2**21
 
@@ -51,7 +53,8 @@ def block_rows(columns: int, *, sparse: bool = False) -> int:
     Blocks begin at multiples of this number, counted over the whole table, so that
     neither the reader's chunks nor the number of threads change a bit of the result.
     """
-    return max(panel_rows(columns), _power_of_two(_BLOCK_NUMBERS // max(columns, 1)))
+    numbers = _BLOCK_NUMBERS * (2 if columns >= _WIDE else 1)
+    return max(panel_rows(columns), _power_of_two(numbers // max(columns, 1)))
 
 
 def panel_rows(columns: int, *, sparse: bool = False) -> int:
