@@ -13,8 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp import PCA, Moments
+from princomp.arrays import EPS
 from princomp.engines.local import fold
-from princomp.solvers import dense, lanczos
+from princomp.solvers import dense
+from princomp.solvers.scatter_search import solve_few
 
 ROUNDS = 3
 
@@ -44,11 +46,10 @@ def main() -> None:
             X = rows if rows is not None else np.random.default_rng(1).standard_normal((3 * p, p))
             moments = fold(Moments, X).summary
             for k in (10, p // 20):
-                rng = np.random.default_rng(0)
                 compare(
                     f"  p = {p}, k = {k}, {kind}",
                     lambda m=moments, k=k: dense.solve_moments(m, k),
-                    lambda m=moments, k=k, r=rng: lanczos.solve_moments(m, k, tol=0.0, rng=r),
+                    lambda m=moments, k=k: solve_few(m, k, angle=EPS**0.5),
                 )
     print("SMALL: SVD of wide rows ÷ row Gram")
     for n, p in ((50, 500), (200, 1000), (200, 5000), (500, 2000)):

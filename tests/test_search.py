@@ -13,9 +13,9 @@ from princomp import PCA
 from princomp.errors import DataError
 from princomp.fitting import rows as fitting_rows
 from princomp.planning import routes
-from princomp.solvers import bases
+from princomp.solvers import bases, scatter_search
 from princomp.solvers.bases import factored, swept
-from princomp.solvers.forecast import Progress
+from princomp.solvers.forecast import Patience, Progress
 from princomp.solvers.lanczos import lanczos, search_rows
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import CentredRows
@@ -112,11 +112,35 @@ def test_a_search_is_ended_by_who_started_it(rng):
         5,
         tol=4 * EPS,
         rng=rng,
-        enough=lambda left: told.append(left) or len(told) == 4,
+        enough=lambda left, products: told.append(left) or len(told) == 4,
     )
     assert not pairs.converged
     assert len(told) == 4
     assert told[0] == np.inf  # of one look nothing follows
+
+
+@pytest.mark.parametrize("tol", [4 * EPS32, 4 * EPS])
+def test_a_search_restarts_as_often_as_it_takes(tol, rng):
+    """Where nothing stands out the space is filled many times, and stays orthonormal."""
+    X = rng.standard_normal((3000, 500))
+    matrix = X.T @ X / 3000
+    start = np.random.default_rng(3).standard_normal((500, 8))
+    pairs = lanczos(
+        lambda block: matrix @ block,
+        500,
+        10,
+        tol=tol,
+        rng=rng,
+        start=start,
+        room=48,
+        angle=tol**0.5,
+    )
+    assert pairs.converged
+    assert pairs.products > 20
+    values = np.linalg.eigvalsh(matrix)[::-1][:10]
+    np.testing.assert_allclose(pairs.values, values, rtol=max(tol, 500 * EPS))
+    off = pairs.vectors.T @ pairs.vectors - np.eye(10)
+    assert np.abs(off).max() <= 100 * EPS
 
 
 @every_dtype
@@ -240,6 +264,45 @@ def test_a_flat_spectrum_of_tall_rows_gives_way_to_their_scatter(dtype, rng):
     variances = truth(X)[0][:5]
     np.testing.assert_allclose(model.explained_variance_, variances, rtol=32 * unit_of(dtype))
     assert model.rescaled("unit").scale_ is not None  # since a scatter was kept
+
+
+@pytest.mark.usefixtures("_small_is_large")
+@every_dtype
+def test_a_flat_spectrum_of_many_rows_is_searched_for_in_their_scatter(dtype, rng, monkeypatch):
+    monkeypatch.setattr(routes, "LANCZOS_COLUMNS", 300)
+    X = (rng.standard_normal((6000, 400)) + 3).astype(dtype)
+    model = PCA(5).fit(X)
+    assert (model.plan_.summary, model.plan_.solver) == ("moments", "lanczos")
+    assert "no few directions stand out" in model.plan_.reasons[1]
+    variances, axes = truth(X)
+    unit = unit_of(dtype)
+    np.testing.assert_allclose(model.explained_variance_, variances[:5], rtol=32 * unit)
+    # An angle of the root of the unit, of axes that are apart by what variances are.
+    assert sine(model.components_.astype(float), axes[:5]) <= 4 * unit**0.5
+    assert len(model._state.spectrum.variances) == 5
+    np.testing.assert_allclose(model.total_variance_, variances.sum(), rtol=32 * unit)
+    assert model.rescaled("unit").scale_ is not None  # since a scatter was kept
+
+
+@pytest.mark.usefixtures("_small_is_large")
+def test_a_search_in_a_scatter_gives_way_to_all_variances(rng, monkeypatch):
+    monkeypatch.setattr(routes, "LANCZOS_COLUMNS", 300)
+    monkeypatch.setattr(scatter_search, "_PATIENCE", 0.01)
+    X = rng.standard_normal((6000, 400)) + 3
+    model = PCA(5).fit(X)
+    assert (model.plan_.summary, model.plan_.solver) == ("moments", "eigh")
+    assert "all 400 variances are quicker" in model.plan_.reasons[-1]
+    np.testing.assert_allclose(model.explained_variance_, truth(X)[0][:5], rtol=400 * EPS)
+    # Who asks for a tolerance is given what he asked for.
+    assert PCA(5, tol=1e-9).fit(X).plan_.solver == "lanczos"
+
+
+@pytest.mark.parametrize(
+    ("left", "products", "over"), [(30, 4, False), (30, 5, True), (20, 9, False)]
+)
+def test_patience_ends_when_too_much_is_foretold_and_believed(left, products, over):
+    assert Patience(20)(left, products) is over
+    assert not Patience(20)(np.inf, products)
 
 
 @pytest.mark.usefixtures("_small_is_large")

@@ -22,6 +22,7 @@ __all__ = [
     "EPS",
     "FloatArray",
     "add_outer",
+    "added_with_outer",
     "column_sums",
     "divided",
     "eigh",
@@ -185,6 +186,25 @@ def add_outer(matrix: FloatArray, factor: float, vector: FloatArray) -> None:
     for start in range(0, size, panel):
         stop = start + panel
         matrix[start:stop] += scaled[start:stop, None] * vector
+
+
+def added_with_outer(
+    one: FloatArray, other: FloatArray, factor: float, vector: FloatArray, *, spend: bool
+) -> FloatArray:
+    """``one + other + factor · vector vectorᵀ`` in one pass; ``spend``: in the memory of other."""
+    size = len(vector)
+    if size * size <= _PANEL:
+        total: FloatArray = np.add(one, other, out=other if spend else None)
+        add_outer(total, factor, vector)
+        return total
+    total = other if spend else np.empty_like(one)
+    panel = max(1, _PANEL // size)
+    scaled = factor * vector
+    for start in range(0, size, panel):
+        part = slice(start, start + panel)
+        np.add(one[part], other[part], out=total[part])
+        total[part] += scaled[part, None] * vector
+    return total
 
 
 def divided(matrix: FloatArray, divisor: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from princomp.fitting.tiles import solve_tiles
 from princomp.missing import Filled, completed
 from princomp.parameters import Request
 from princomp.passes import Passes
-from princomp.planning import Choice, Facts, choose
+from princomp.planning import Choice, Facts, after_search, choose
 from princomp.scaling import Names
 from princomp.solvers.nystrom import width_for
 from princomp.sources.holding import gathered, whole
@@ -203,7 +203,7 @@ def _solved(job: Job, summary: Any, choice: Choice) -> Solved:
 def _with_scatter(job: Job, first: Choice, left: GivenUp) -> Solved:
     """After a search that was given up: sum the scatter and solve that."""
     summary = job.fold(Moments, "moments").summary
-    choice = first._replace(summary="moments", solver="eigh")
+    choice = after_search(first, job.request.wanted, summary.p)
     solved = solve_summary(job, summary, choice, left.passes + 1)
     return refined(job, solved._replace(fallbacks=(left.why, *solved.fallbacks)))
 

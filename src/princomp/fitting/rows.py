@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,15 +10,18 @@ from princomp.fitted import prepared
 from princomp.fitting.components import Count
 from princomp.fitting.job import GivenUp, Job, Solved, safe_divisor
 from princomp.parameters import Request
-from princomp.planning import Choice, Facts, memory_of
+from princomp.planning import Choice, Facts, after_search, memory_of
 from princomp.planning.facts import (
     GRAM_ROWS,
     ROW_PRODUCTS_SHARE,
     SCATTER_COLUMNS,
+    SCATTER_PRODUCT,
     SCATTER_SHARE,
+    SCATTER_SUM,
 )
 from princomp.scaling import divisors
 from princomp.solvers import lanczos, randomized, row_gram
+from princomp.solvers.forecast import Patience
 from princomp.solvers.lanczos import wide_block
 from princomp.solvers.null_space import completed
 from princomp.solvers.ritz import FEWEST_UNITS
@@ -67,12 +69,10 @@ class _Search(NamedTuple):
 
     tol: float
     angle: float
-    enough: Callable[[float], bool] | None
+    enough: Patience | None
 
     @classmethod
-    def of(
-        cls, request: Request, precision: np.dtype[Any], enough: Callable[[float], bool] | None
-    ) -> _Search:
+    def of(cls, request: Request, precision: np.dtype[Any], enough: Patience | None) -> _Search:
         """What the precision of the rows as they were given allows, unless more was asked for."""
         if request.solver != "auto" or request.tol:
             return cls(request.tol, 0.0, enough)
@@ -163,18 +163,22 @@ def _truncated(
     )
 
 
-def _enough(facts: Facts, choice: Choice, wanted: Any) -> Callable[[float], bool] | None:
+def _enough(facts: Facts, choice: Choice, wanted: Any) -> Patience | None:
     """Tells when a search had better be given up; None where it may not be."""
     if choice.solver != "lanczos" or facts.solver != "auto" or facts.stored is not None:
         return None
     n, p = facts.rows, facts.columns
+    blocks = wide_block(wanted if isinstance(wanted, int) else FIRST_GUESS) / wide_block(1)
     if n < p:
         other, most = choice._replace(solver="row_gram"), ROW_PRODUCTS_SHARE * n
         lawful = n <= GRAM_ROWS
     else:
-        blocks = wide_block(wanted if isinstance(wanted, int) else FIRST_GUESS) / wide_block(1)
-        other, most = Choice("moments", "eigh", ""), SCATTER_SHARE * p / blocks
+        other = after_search(choice, wanted, p)
         lawful = p <= SCATTER_COLUMNS
+        most, saved = SCATTER_SHARE * p / blocks, 1.0 - SCATTER_PRODUCT * p / n
+        if other.solver == "lanczos" and saved > 0.0:
+            # A search goes on in the scatter, where its products take so much less.
+            most = min(most, SCATTER_SUM * p / blocks / saved)
     if not lawful or (facts.limit is not None and memory_of(facts, other) > facts.limit):
         return None
-    return lambda left: bool(np.isfinite(left)) and left > most
+    return Patience(most)

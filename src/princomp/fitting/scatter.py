@@ -10,12 +10,15 @@ from princomp.arrays import EPS, one_blas_thread
 from princomp.fitted import prepared
 from princomp.fitting.components import Count
 from princomp.fitting.job import Job, Solved
+from princomp.parameters import Request
 from princomp.planning import Choice
 from princomp.scaling import divisors
-from princomp.solvers import dense, lanczos
+from princomp.solvers import dense
 from princomp.solvers.device import solve_on_device
 from princomp.solvers.growing import FEWEST_COLUMNS, solve_share
 from princomp.solvers.null_space import completed
+from princomp.solvers.ritz import FEWEST_UNITS
+from princomp.solvers.scatter_search import solve_few
 from princomp.spectrum import Spectrum
 from princomp.summaries import Moments, Triangle
 
@@ -46,14 +49,15 @@ def solve_summary(job: Job, summary: Any, choice: Choice, passes: int) -> Solved
         spectrum = there
     elif isinstance(summary, Triangle):
         spectrum = dense.solve_triangle(ready, rule if whole is None else whole)
-    elif choice.solver == "lanczos" and whole is not None:
-        rng = np.random.default_rng(0)
-        with one_blas_thread():
-            spectrum = lanczos.solve_moments(ready, whole, tol=request.tol, rng=rng)
+    elif (few_ones := _few(ready, whole, choice, request)) is not None:
+        spectrum = few_ones
     elif (searched := _searched(ready, count.wanted, request.solver)) is not None:
         spectrum, choice = searched, choice._replace(solver="lanczos")
         told = (f"the search for the share ended after {spectrum.k} of {ready.p:,} components",)
     else:
+        if few and whole is not None:
+            choice = choice._replace(solver="eigh")
+            told = (f"no few directions stand out: all {ready.p:,} variances are quicker",)
         spectrum = dense.solve_moments(ready, rule if whole is None else whole)
     k = rule(spectrum)
     return Solved(
@@ -66,6 +70,17 @@ def solve_summary(job: Job, summary: Any, choice: Choice, passes: int) -> Solved
         fallbacks=told,
         decision=count.decision,
     )
+
+
+def _few(moments: Moments, k: int | None, choice: Choice, request: Request) -> Spectrum | None:
+    """The components of a search, where the plan says so and it does not take too long."""
+    if choice.solver != "lanczos" or k is None:
+        return None
+    auto = request.solver == "auto" and not request.tol
+    angle = float(np.sqrt(moments.unit)) if auto else 0.0
+    tol = FEWEST_UNITS * moments.unit if auto else request.tol
+    with one_blas_thread():
+        return solve_few(moments, k, tol=tol, angle=angle, patient=not auto)
 
 
 def _searched(moments: Moments, wanted: Any, solver: str) -> Spectrum | None:

@@ -16,7 +16,8 @@ namespace {
 // Rows of a chunk: enough to make adding a tile to the scatter cheap, few enough to stay exact
 // in float32; and bytes of a packed chunk, about half of a core's second cache. A wide scatter
 // is dear to add to, so there a chunk is long and lies in the third.
-constexpr index CHUNK_ROWS = 256, CHUNK_BYTES = 512 * 1024, WIDE = 768, WIDE_CHUNK_ROWS = 512;
+constexpr index CHUNK_ROWS = 256, CHUNK_BYTES = 512 * 1024, WIDE = 768;
+template <class T> constexpr index WIDE_CHUNK_ROWS = sizeof(T) == sizeof(double) ? 1024 : 512;
 // Rows that are packed, and summed in the products' precision, at a time.
 constexpr index STRIP_ROWS = 32;
 // Rows that say where the mean is, roughly.
@@ -159,7 +160,7 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     double *mean = out, *low = out + p, *scatter = out + 2 * p;
     const index padded = (p + lanes - 1) / lanes * lanes;
     const index fit = CHUNK_BYTES / (padded * index(sizeof(T))) / STRIP_ROWS * STRIP_ROWS;
-    const index most = p >= WIDE ? WIDE_CHUNK_ROWS : fit < CHUNK_ROWS ? fit : CHUNK_ROWS;
+    const index most = p >= WIDE ? WIDE_CHUNK_ROWS<T> : fit < CHUNK_ROWS ? fit : CHUNK_ROWS;
     const index rows = m < most ? m : most, held = rows + rows % 2; // tiles may take rows by twos
     // Packed rows (FEW more numbers are read past a narrow last panel), shift, sums, roots.
     const std::size_t packed_size = (std::size_t(held * padded + MANY) * sizeof(T) + 63) / 64 * 64;

@@ -110,8 +110,8 @@ def _kernel(kind: str, precise: bool, instructions: str) -> Any:
 
 def chunk_bytes(rows: int, columns: int) -> int:
     """Memory that the kernel keeps in a thread for a packed chunk of rows, at most."""
-    # As in gram.cpp: half a megabyte, or 512 rows where they are wide; rows are padded.
-    return min(2**19 if columns < 768 else 512 * 8 * columns, 8 * rows * (columns + 16)) + 2**16
+    # As in gram.cpp: half a megabyte, or 1,024 rows where they are wide; rows are padded.
+    return min(2**19 if columns < 768 else 1024 * 8 * columns, 8 * rows * (columns + 16)) + 2**16
 
 
 def moments_twin(

@@ -9,7 +9,7 @@ plan    what people read
 from princomp.planning.costs import krylov_room
 from princomp.planning.facts import SCATTER_COLUMNS, SMALL, SOLVERS, Choice, Facts
 from princomp.planning.plan import Plan
-from princomp.planning.routes import choose, memory_of
+from princomp.planning.routes import after_search, choose, memory_of
 
 __all__ = [
     "SCATTER_COLUMNS",
@@ -18,6 +18,7 @@ __all__ = [
     "Choice",
     "Facts",
     "Plan",
+    "after_search",
     "choose",
     "krylov_room",
     "memory_of",

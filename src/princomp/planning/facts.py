@@ -14,7 +14,9 @@ __all__ = [
     "LANCZOS_SHARE",
     "ROW_PRODUCTS_SHARE",
     "SCATTER_COLUMNS",
+    "SCATTER_PRODUCT",
     "SCATTER_SHARE",
+    "SCATTER_SUM",
     "SEARCH_COLUMNS",
     "SEARCH_ROWS",
     "SEARCH_SHARE",
@@ -30,10 +32,11 @@ __all__ = [
 # SMALL: up to this many numbers a wide table takes the SVD of its rows: 19 ms at
 # 200 × 1,000, where row products take 4.5, but it squares nothing and keeps a summary.
 SMALL = 2**18
-# LANCZOS_COLUMNS, LANCZOS_SHARE: on a scatter in memory, block Lanczos passes eigh at
-# p = 2,000 and k = 10 (0.27 of its time on a decaying spectrum, 1.9 on a flat one), and
-# loses at k = p/20 (2.4). It tells k variances where eigh tells all p.
-LANCZOS_COLUMNS, LANCZOS_SHARE = 2_000, 0.01
+# LANCZOS_COLUMNS, LANCZOS_SHARE: on a scatter in memory, block Lanczos takes 0.08 of the time of
+# eigh at p = 2,000 and k = 10 where variances fall as 1/i, 0.3 at k = 40, and 0.5 on the noise of
+# 20,000 rows; at p = 1,000 it is no quicker. It tells k variances where eigh tells all p, and
+# gives way to it where nothing stands out.
+LANCZOS_COLUMNS, LANCZOS_SHARE = 1_500, 0.02
 # SCATTER_COLUMNS: a 10,000² scatter is 800 MB; past it rows are multiplied instead.
 SCATTER_COLUMNS = 10_000
 # SPARSE_SCATTER: at 20,000 rows, 1% stored, k = 10, the scatter takes 0.28, 0.61 and
@@ -54,10 +57,14 @@ ROW_PRODUCTS_SHARE = 1 / 130
 # 2,000 float32 it takes 92, 134 and 208 ms for k = 10 where directions stand out, where variances
 # fall as 1/i² and as 1/i, 495 for k = 40 of the last; the scatter takes 750 to 850.
 SEARCH_COLUMNS, SEARCH_SHARE = 1_500, 0.04
-# SCATTER_SHARE: the scatter of p columns takes as long as this share of p products with 16
-# vectors: 37 in float32 and 35 in float64 at 20,000 × 2,000. A search that foretells more is
-# given up, if they are half as many again: the fall of a residual grows steeper.
-SCATTER_SHARE = 1 / 55
+# SCATTER_SHARE: the scatter of p columns and all its variances take as long as this share of p
+# products with 16 vectors: 40 at 20,000 × 2,000 and 175 at 4,000². A search that foretells more is
+# given up.
+SCATTER_SHARE = 1 / 40
+# SCATTER_SUM, SCATTER_PRODUCT: summing that scatter takes as long as p times SCATTER_SUM of those
+# products: 11 in float32 and 13 in float64; a search in it then takes SCATTER_PRODUCT · p/n of one
+# instead of each.
+SCATTER_SUM, SCATTER_PRODUCT = 1 / 175, 1.5
 # SEARCH_ROWS: the same for rows, where there are fewer of those. At 1,000 × 20,000 the search
 # takes 4 and 6 products where directions stand out: 60 and 160 ms in float32 and float64, row
 # products 150 and 340.

@@ -23,7 +23,7 @@ from princomp.planning.facts import (
     is_few,
 )
 
-__all__ = ["choose", "memory_of"]
+__all__ = ["after_search", "choose", "memory_of"]
 
 # HELD_COPIES: what a table of rows takes while it is read into memory and joined.
 HELD_COPIES = 2.0
@@ -102,6 +102,12 @@ def _choose_held(facts: Facts) -> Choice:
     if n <= GRAM_ROWS or not is_few(wanted, 0.1 * n):
         return Choice("columns", "row_gram", f"p > n: {n:,}² products of rows instead of {p:,}²")
     return Choice("columns", "lanczos", "large × large: only products with the rows")
+
+
+def after_search(first: Choice, wanted: int | float | str | None, p: int) -> Choice:
+    """The route through a scatter, once a search in the rows was given up."""
+    few = p >= LANCZOS_COLUMNS and is_few(wanted, LANCZOS_SHARE * p)
+    return first._replace(summary="moments", solver="lanczos" if few else "eigh")
 
 
 def _routes_streamed(facts: Facts) -> list[Choice]:

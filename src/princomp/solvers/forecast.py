@@ -6,7 +6,7 @@ import numpy as np
 
 from princomp.errors import DataError
 
-__all__ = ["Forecast", "Progress"]
+__all__ = ["Forecast", "Patience", "Progress"]
 
 # Of the products that the fall of the residual foretells, this share goes by unlooked at: the
 # fall grows steeper, a look is an eigendecomposition, and a product too many is dearer.
@@ -17,6 +17,9 @@ _STALLED = 1e-4
 # Where it is within this many times what is allowed, it may be the rounding of the products that
 # keeps it there, and a tenth of the patience is enough.
 _NEAR, _HASTE = 64.0, 0.1
+# What the first steps foretell is often four times too much, or a tenth of it: it is believed
+# after this share of the products that the other way is worth.
+_BELIEVED = 0.25
 
 
 class Forecast:
@@ -43,6 +46,23 @@ class Forecast:
         unseen = min(_UNSEEN * left, self._share * products, 1e6)
         self.next_look = products + max(1, int(unseen))
         return left
+
+
+class Patience:
+    """Whether a search had better be given up for another way.
+
+    Parameters
+    ----------
+    most : float
+        How many more products the other way is worth.
+    """
+
+    def __init__(self, most: float) -> None:
+        self._most = most
+
+    def __call__(self, left: float, products: int) -> bool:
+        """Asked with the products that are foretold, and those that there were."""
+        return bool(np.isfinite(left)) and left > self._most and products >= _BELIEVED * self._most
 
 
 class Progress:

@@ -14,6 +14,7 @@ from princomp.solvers.bases import orthonormal, swept
 from princomp.solvers.dense import roundoff_of_products
 from princomp.solvers.lanczos import longest, next_block
 from princomp.solvers.ritz import FEWEST_UNITS
+from princomp.solvers.scatter_search import products_with, unit_trace
 from princomp.spectrum import Spectrum
 from princomp.summaries import Moments
 
@@ -43,8 +44,8 @@ def solve_share(moments: Moments, share: float) -> Spectrum | None:
     room = int(_LARGEST_SPACE * p)
     if not trace > 0 or room < 2 * _BLOCK:
         return None
-    # A power of two near the trace keeps squares of large or tiny numbers in range.
-    size = 2.0 ** np.frexp(trace)[1]
+    size = unit_trace(moments)
+    product = products_with(scatter, size)
     wanted = share * trace / size
     rng = np.random.default_rng(0)
     basis, projected = np.empty((room, p)), np.zeros((room, room))
@@ -54,7 +55,7 @@ def solve_share(moments: Moments, share: float) -> Spectrum | None:
         stop = filled + len(block)
         basis[filled:stop] = block
         known = basis[:stop]
-        image, coupling = swept((block @ scatter) / size, known, "swept once")
+        image, coupling = swept(product(block.T).T, known, "swept once")
         projected[:stop, filled:stop] = coupling
         projected[filled:stop, :stop] = coupling.T
         before, whole = longest(image), longest(coupling.T)

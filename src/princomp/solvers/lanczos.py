@@ -14,7 +14,7 @@ import numpy as np
 
 from princomp.arrays import EPS, FloatArray, eigh, eigh_top
 from princomp.solvers.bases import factored, orthonormal, swept
-from princomp.solvers.dense import roundoff, roundoff_of_products
+from princomp.solvers.dense import roundoff
 from princomp.solvers.forecast import Forecast, Progress
 from princomp.solvers.ritz import (
     FEWEST_UNITS,
@@ -25,7 +25,7 @@ from princomp.solvers.ritz import (
     without_variance,
 )
 from princomp.spectrum import Spectrum
-from princomp.summaries import Columns, Moments
+from princomp.summaries import Columns
 from princomp.summaries.centred_rows import CentredRows
 from princomp.summaries.dense_rows import DenseRows
 
@@ -35,7 +35,6 @@ __all__ = [
     "longest",
     "next_block",
     "search_rows",
-    "solve_moments",
     "solve_rows",
     "wide_block",
 ]
@@ -101,7 +100,7 @@ def lanczos(
     start: FloatArray | None = None,
     room: int | None = None,
     angle: float = 0.0,
-    enough: Callable[[float], bool] | None = None,
+    enough: Callable[[float, int], bool] | None = None,
 ) -> Pairs:
     """The ``k`` largest eigenpairs of a positive semi-definite operator.
 
@@ -124,7 +123,8 @@ def lanczos(
         first one that is not wanted: the wanted space is then found to about this angle
         (Davis & Kahan 1970), and its eigenvalues to the square of it.
     enough : callable, optional
-        Told how many more products it will take, as far as can be foreseen; true ends it.
+        Told how many more products it will take, as far as can be foreseen, and how many there
+        were; true ends it.
 
     Raises
     ------
@@ -137,8 +137,7 @@ def lanczos(
     block = orthonormal((rng.standard_normal((size, width)) if start is None else start).T)
     filled, products = 0, 0
     progress = Progress(_PATIENCE * max(1, room // width))
-    # A search that may be given up is not to be judged by its first steps.
-    forecast = Forecast(_LOOKS if enough is None else np.inf)
+    forecast = Forecast(_LOOKS)
     while True:
         stop = filled + len(block)
         basis[filled:stop] = block
@@ -157,7 +156,7 @@ def lanczos(
             left = forecast.after(products, worst)
             relative = residuals.max() / max(values[0], np.finfo(np.float64).tiny)
             done = stop >= size or worst <= 1.0 or progress.stalled(relative, worst)
-            if done or (enough is not None and enough(left)):
+            if done or (enough is not None and enough(left, products)):
                 return Pairs(values[:k], (inner[:k] @ known).T, residuals, products, done)
             if full:
                 # Thick restart: the best Ritz vectors stay, the rest of the space is given up.
@@ -216,25 +215,6 @@ def next_block(
     return block
 
 
-def solve_moments(moments: Moments, k: int, *, tol: float, rng: np.random.Generator) -> Spectrum:
-    """The top ``k`` of a scatter that is in memory."""
-    p, divisor = moments.p, moments.rows - 1.0
-    total = float(moments.scatter.trace()) / divisor
-    if total == 0.0:
-        return without_variance(k, p, moments.unit)
-    # A power of two near the trace keeps squares of large or tiny numbers in range.
-    size = 2.0 ** np.frexp(moments.scatter.trace())[1]
-    pairs = lanczos(
-        lambda q: (moments.scatter @ q) / size, p, k, tol=max(tol, FEWEST_UNITS * EPS), rng=rng
-    )
-    values = np.maximum(pairs.values, 0.0) / divisor * size
-    values[moments.rank_limit :] = 0.0
-    relative = pairs.residuals / pairs.values[0]
-    axes = orthonormal(pairs.vectors.T)
-    error = roundoff_of_products(p, moments.unit, total, float(values[0]))
-    return Spectrum(values, axes, total, error, residuals=relative)
-
-
 def solve_rows(
     rows: CentredRows, columns: Columns, k: int, *, tol: float, rng: np.random.Generator
 ) -> tuple[Spectrum, int]:
@@ -256,7 +236,7 @@ def search_rows(
     tol: float,
     rng: np.random.Generator,
     angle: float = 0.0,
-    enough: Callable[[float], bool] | None = None,
+    enough: Callable[[float, int], bool] | None = None,
 ) -> tuple[Spectrum | None, int]:
     """The same, or no spectrum where ``enough`` ended the search; see :func:`lanczos`.
 

@@ -72,7 +72,7 @@ def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
             tol=FEWEST_UNITS * EPS,
             rng=rng,
             start=rng.standard_normal((n, _BLOCK)),
-            enough=lambda left: left > _PATIENCE,
+            enough=lambda left, products: left > _PATIENCE,
         )
         if pairs.converged:
             return pairs.values, pairs.vectors.T

@@ -12,6 +12,7 @@ from princomp.arrays import (
     EPS,
     FloatArray,
     add_outer,
+    added_with_outer,
     divided,
     two_sum,
 )
@@ -133,8 +134,7 @@ class Moments(Centred):
         if joined is None:
             return self if self.rows else other
         rows, count, mean, low, delta, between = joined
-        scatter = np.add(self.scatter, other.scatter, out=other.scatter if spend else None)
-        add_outer(scatter, between, delta)
+        scatter = added_with_outer(self.scatter, other.scatter, between, delta, spend=spend)
         unit = max(self.unit, other.unit)
         return Moments(rows, count, mean, low, scatter, unit, self.centred)
 
