@@ -17,7 +17,6 @@ from princomp.solvers import dense
 from princomp.solvers.device import solve_on_device
 from princomp.solvers.growing import FEWEST_COLUMNS, solve_share
 from princomp.solvers.null_space import completed
-from princomp.solvers.ritz import FEWEST_UNITS
 from princomp.solvers.scatter_search import solve_few
 from princomp.spectrum import Spectrum
 from princomp.summaries import Moments, Triangle
@@ -27,6 +26,8 @@ __all__ = ["refined", "solve_summary", "unresolved"]
 # A covariance is given up for a more exact route when a wanted variance is within this
 # factor of what it can resolve: one digit.
 _RESOLVED = 16.0
+# A search in a scatter stops at so many units of its products, as an angle.
+_ROUNDED = 16.0
 
 
 def solve_summary(job: Job, summary: Any, choice: Choice, passes: int) -> Solved:
@@ -49,8 +50,8 @@ def solve_summary(job: Job, summary: Any, choice: Choice, passes: int) -> Solved
         spectrum = there
     elif isinstance(summary, Triangle):
         spectrum = dense.solve_triangle(ready, rule if whole is None else whole)
-    elif (few_ones := _few(ready, whole, choice, request)) is not None:
-        spectrum = few_ones
+    elif (found := _few(ready, whole, choice, request)) is not None:
+        spectrum = found
     elif (searched := _searched(ready, count.wanted, request.solver)) is not None:
         spectrum, choice = searched, choice._replace(solver="lanczos")
         told = (f"the search for the share ended after {spectrum.k} of {ready.p:,} components",)
@@ -77,10 +78,10 @@ def _few(moments: Moments, k: int | None, choice: Choice, request: Request) -> S
     if choice.solver != "lanczos" or k is None:
         return None
     auto = request.solver == "auto" and not request.tol
-    angle = float(np.sqrt(moments.unit)) if auto else 0.0
-    tol = FEWEST_UNITS * moments.unit if auto else request.tol
+    # Variances are then good to roundoff; what the products rounded turns axes further.
+    angle = max(float(np.sqrt(EPS)), _ROUNDED * moments.unit) if auto else 0.0
     with one_blas_thread():
-        return solve_few(moments, k, tol=tol, angle=angle, patient=not auto)
+        return solve_few(moments, k, tol=request.tol, angle=angle, patient=not auto)
 
 
 def _searched(moments: Moments, wanted: Any, solver: str) -> Spectrum | None:
