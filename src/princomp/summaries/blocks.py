@@ -40,9 +40,9 @@ _PANEL_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
 # A block is some panels: what is done once a block, in Python above all, took two fifths of
 # 15,000,000 × 100 float32 with one panel, a sixth with two, and a tenth with four. Of wider rows
 # it is moving, mirroring and merging a scatter: a quarter of 100,000 × 500 float32 with blocks of
-# 2**20 numbers, a tenth with 2**21. More gain little, and rows of online fits wait until there
-# are blocks for all threads.
-_BLOCK_NUMBERS, _WIDE = 2**20, 128
+# 2**20 numbers, a tenth with 2**21. More gain little: rows of online fits wait until there are
+# blocks for all threads, and those of a stream for a thread.
+_BLOCK_NUMBERS, _WIDE = 2**20, 400
 # Handing a block to a thread costs as much as a tenth of its sum.
 _TASK_NUMBERS = 2**21
 
