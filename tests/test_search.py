@@ -352,3 +352,19 @@ def test_a_search_that_stands_still_near_its_end_is_soon_over():
     stuck = Progress(5)
     with pytest.raises(DataError, match="stays at a residual"):
         [stuck.stalled(1e-2, 1e9) for _ in range(7)]
+
+
+def test_a_component_that_float64_resolves_is_no_noise_in_sparse_float32_rows(rng):
+    """Its variance is below p roundoffs of float32, in which only the search was made."""
+    size = 12_000
+    rows, columns = np.repeat(np.arange(size), 2), np.tile([0, 1], size)
+    values = (rng.standard_normal((size, 2)) * [1.0, 0.0012**0.5]).ravel().astype(np.float32)
+    X = sp.csr_array((values, (rows, columns)), shape=(size, size))
+    model = PCA(2).fit(X)
+    assert model.plan_.solver == "lanczos"
+    assert model.explained_variance_[1] < size * EPS32 * model.explained_variance_[0]
+    assert not model.certificate_.below_resolution.any()
+    variances, axes = truth(X[:, :2].toarray())
+    np.testing.assert_allclose(model.explained_variance_, variances[:2], rtol=1e-9)
+    assert sine(model.components_[:, :2].astype(float), axes) <= 1e-5
+    assert np.abs(model.components_[:, 2:]).max() <= 1e-5

@@ -193,12 +193,8 @@ def added_with_outer(
 ) -> FloatArray:
     """``one + other + factor · vector vectorᵀ`` in one pass; ``spend``: in the memory of other."""
     size = len(vector)
-    if size * size <= _PANEL:
-        total: FloatArray = np.add(one, other, out=other if spend else None)
-        add_outer(total, factor, vector)
-        return total
     total = other if spend else np.empty_like(one)
-    panel = max(1, _PANEL // size)
+    panel = max(1, _PANEL // max(size, 1))
     scaled = factor * vector
     for start in range(0, size, panel):
         part = slice(start, start + panel)

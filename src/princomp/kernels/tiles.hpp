@@ -132,7 +132,7 @@ void tile_of(index vectors, const T *left, index left_step, const T *right, inde
              index rows, const Ahead &ahead, const Scatter &into, index height, index columns) {
 #define PRINCOMP_TILE(wide)                                                                        \
     case wide:                                                                                     \
-        if constexpr (tall * wide <= SUMS)                                     \
+        if constexpr (tall * wide <= SUMS)                                                         \
             tile<T, bytes, tall, wide>(left, left_step, right, right_step, rows, ahead, into,      \
                                        height, columns);                                           \
         break;

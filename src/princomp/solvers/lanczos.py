@@ -244,9 +244,9 @@ def search_rows(
     the search have the precision of the rows, if that is lower, and those of its end do not.
     """
     n, p = rows.shape
-    unit, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.stored))
-    rough = unit < coarse <= tol
-    unit = coarse if rough else unit
+    exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.stored))
+    rough = exact < coarse <= tol
+    unit = coarse if rough else exact
     if not columns.column_scatter.any():
         return without_variance(k, p, unit), 0
     # Fused products read all rows once instead of twice, but vectors as long as rows cost more.
@@ -288,7 +288,7 @@ def search_rows(
     values = np.maximum(values, 0.0) / divisor
     values[columns.rank_limit :] = 0.0
     total = float(columns.column_scatter.sum()) / divisor
-    return Spectrum(values, axes, total, roundoff(side, unit), residuals=residuals), passes
+    return Spectrum(values, axes, total, roundoff(side, exact), residuals=residuals), passes
 
 
 def wide_block(k: int) -> int:
