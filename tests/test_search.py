@@ -13,7 +13,7 @@ from princomp import PCA
 from princomp.errors import DataError
 from princomp.fitting import rows as fitting_rows
 from princomp.planning import routes
-from princomp.solvers import bases, scatter_search
+from princomp.solvers import bases, row_gram, scatter_search
 from princomp.solvers.bases import factored, swept
 from princomp.solvers.forecast import Patience, Progress
 from princomp.solvers.lanczos import lanczos, search_rows
@@ -368,3 +368,12 @@ def test_a_component_that_float64_resolves_is_no_noise_in_sparse_float32_rows(rn
     np.testing.assert_allclose(model.explained_variance_, variances[:2], rtol=1e-9)
     assert sine(model.components_[:, :2].astype(float), axes) <= 1e-5
     assert np.abs(model.components_[:, 2:]).max() <= 1e-5
+
+
+def test_strong_directions_of_row_products_need_no_decomposition(rng, monkeypatch):
+    """The first look at a search foretells nothing, so it ends none."""
+    X = with_singular_values(600, np.r_[np.linspace(60, 30, 6), np.ones(200)], rng, p=900)[0]
+    exact = truth(X)[0][:6]
+    monkeypatch.setattr(row_gram, "eigh_top", None)
+    model = PCA(6, svd_solver="row_gram").fit(X)
+    np.testing.assert_allclose(model.explained_variance_, exact, rtol=600 * EPS)

@@ -10,6 +10,7 @@ import numpy as np
 
 from princomp.arrays import EPS, FloatArray, eigh, eigh_top
 from princomp.solvers.dense import roundoff
+from princomp.solvers.forecast import Patience
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.ritz import (
     FEWEST_UNITS,
@@ -72,7 +73,7 @@ def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
             tol=FEWEST_UNITS * EPS,
             rng=rng,
             start=rng.standard_normal((n, _BLOCK)),
-            enough=lambda left, products: left > _PATIENCE,
+            enough=Patience(_PATIENCE),
         )
         if pairs.converged:
             return pairs.values, pairs.vectors.T
