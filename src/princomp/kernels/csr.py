@@ -135,25 +135,8 @@ def forward(
     offset = None if shift is None else _packed("shift", shift[None], dtype)
 
     def work(start: int) -> None:
-        pointers = [native.address(part, start) for part in (rows.ends, share, factor)]
-        kernel(
-            *(
-                native.address(rows.values),
-                native.address(rows.columns),
-                pointers[0],
-                min(step, n - start),
-            ),
-            *(
-                pointers[1],
-                pointers[2],
-                native.address(packed),
-                native.address(offset),
-                native.address(product, start),
-                None,
-                None,
-            ),
-            *(width, width * dtype.itemsize // _LINE),
-        )
+        part = range(start, min(start + step, n))
+        _run(kernel, rows, part, share, factor, packed, offset, product, None, None)
 
     threads = _threads(threads, len(rows.values) * width)
     # Rows stand for themselves: any cut gives the same bits.
@@ -256,22 +239,10 @@ def _gathered(
         into = whole_out[half, p * first : p * last].reshape(p, last - first)
         for start in range(ends[half], max(ends[half + 1], ends[half] + 1), step):
             into.fill(0.0)
-            kernel(
-                *(
-                    native.address(rows.values),
-                    native.address(rows.columns),
-                    native.address(rows.ends, start),
-                    min(step, ends[half + 1] - start),
-                ),
-                *(native.address(share, start), native.address(factor, start)),
-                *(native.address(block) if left is None else None, native.address(offset[first:])),
-                *(
-                    None if left is None else native.address(block, start),
-                    native.address(into),
-                    native.address(totals[half, first:]),
-                ),
-                *(last - first, (last - first) // numbers),
-            )
+            part = range(start, min(start + step, ends[half + 1]))
+            right, middle = (block, None) if left is None else (None, block)
+            sums = totals[half, first:]
+            _run(kernel, rows, part, share, factor, right, offset[first:], middle, into, sums)
             if start == ends[half]:
                 out[half, :, first:last] = into[:, :used]
             else:
@@ -283,6 +254,33 @@ def _gathered(
     if halves > 1:
         np.add(out[0], out[1], out=out[0])
     return out[0], totals.sum(axis=0)[:wanted]
+
+
+def _run(
+    kernel: Any,
+    rows: Entries,
+    part: range,
+    share: FloatArray | None,
+    factor: FloatArray | None,
+    right: FloatArray | None,
+    shift: FloatArray | None,
+    middle: FloatArray | None,
+    into: FloatArray | None,
+    total: FloatArray | None,
+) -> None:
+    """The kernel on some rows: of ``share``, ``factor`` and ``middle`` those, of the others all."""
+    block = middle if right is None else right
+    assert block is not None
+    width, first = block.shape[1], part.start
+    kernel(
+        *(native.address(numbers) for numbers in (rows.values, rows.columns)),
+        *(native.address(rows.ends, first), len(part)),
+        *(native.address(each, first) for each in (share, factor)),
+        *(native.address(vectors) for vectors in (right, shift)),
+        native.address(middle, first),
+        *(native.address(sums) for sums in (into, total)),
+        *(width, width * block.itemsize // _LINE),
+    )
 
 
 def _gathered_twin(rows: Entries, left: FloatArray) -> FloatArray:
