@@ -14,7 +14,7 @@ from princomp.errors import DataError
 from princomp.fitting import rows as fitting_rows
 from princomp.planning import routes
 from princomp.solvers import bases, row_gram, scatter_search
-from princomp.solvers.bases import factored, swept
+from princomp.solvers.bases import factored, growth, swept
 from princomp.solvers.forecast import Patience, Progress
 from princomp.solvers.lanczos import lanczos, search_rows
 from princomp.summaries import Columns
@@ -36,19 +36,41 @@ def test_vectors_however_dependent_become_orthonormal(condition, rng):
     sizes = np.geomspace(1, 1 / condition, 8) if condition < np.inf else np.r_[np.ones(7), 0]
     vectors = ((left * sizes) @ orthonormal(8, 8, rng)).T
     assert vectors.size > bases._MANY
-    basis, kept = factored(vectors)
+    basis, triangle = factored(vectors)
     assert np.abs(basis @ basis.T - np.eye(8)).max() <= 30 * EPS
-    triangle = np.abs(np.diagonal(np.linalg.qr(vectors.T)[1]))
-    np.testing.assert_allclose(kept, triangle, rtol=1e-3, atol=30 * EPS)
+    np.testing.assert_allclose(triangle.T @ basis, vectors, atol=30 * EPS)
+    assert not np.tril(triangle, -1).any()
+    np.testing.assert_allclose(
+        np.abs(triangle.diagonal()),
+        np.abs(np.diagonal(np.linalg.qr(vectors.T)[1])),
+        rtol=1e-3,
+        atol=30 * EPS,
+    )
     if condition < 1e9:
         np.testing.assert_allclose((vectors @ basis.T) @ basis, vectors, atol=30 * EPS)
 
 
 def test_vectors_of_any_size_become_orthonormal(rng):
     vectors = rng.standard_normal((4, 5000)) * np.array([[1e-150], [1], [1e150], [1e-300]])
-    basis, kept = factored(vectors)
+    basis, triangle = factored(vectors)
     assert np.abs(basis @ basis.T - np.eye(4)).max() <= 30 * EPS
-    assert (kept > 0).all()
+    assert (np.abs(triangle.diagonal()) > 0).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_vectors_share_does_not_grow_unseen(seed):
+    """Small parts one beyond the other: each alone is 1e-8 at least, together they are 3e-13.
+
+    A Gram's triangle may say 8e-4 for the last, since 3e-5 before it left rounding only.
+    """
+    left = orthonormal(3000, 9, np.random.default_rng(seed)).T
+    shared, vectors = left[8], left[:8].copy()
+    vectors[5] = vectors[0] + 1e-3 * left[5]
+    vectors[6] = vectors[1] + vectors[5] + 3e-5 * left[6]
+    vectors[7] = left[6] + 1e-8 * left[7]
+    vectors += 1e-15 * shared
+    basis, triangle = factored(vectors)
+    assert np.abs(basis @ shared).max() <= 4 * growth(triangle) * 1e-15
 
 
 def test_what_is_swept_leaves_the_space_and_its_coordinates(rng):

@@ -79,6 +79,25 @@ def test_a_pass_is_two_dense_products(kind, n, p, m, dtype, vectors, index):
     np.testing.assert_allclose(total, share @ scaled, rtol=0, atol=near)
 
 
+@pytest.mark.parametrize("part", [slice(0, 20), slice(21, 44), slice(40, 100), slice(30, 30)])
+def test_some_of_the_rows_are_like_a_matrix_of_them(kind, part):
+    rows, _ = sparse(60, 41)
+    some, alone = csr.entries_of(rows).rows(part), csr.entries_of(rows[part])
+    assert some.shape == alone.shape
+    rng = np.random.default_rng(4)
+    right, left = rng.standard_normal((41, 8)), rng.standard_normal((some.shape[0], 8))
+    for product, given in (
+        (csr.images, [right]),
+        (csr.backward, [left]),
+        (csr.forward, [right]),
+        (csr.scatter, []),
+    ):
+        ours, theirs = (product(rows, *given, instructions=kind) for rows in (some, alone))
+        for one, other in zip(ours, theirs, strict=True):
+            near = 100 * EPS * np.abs(other).max(initial=0.0)
+            np.testing.assert_allclose(one, other, rtol=0, atol=near)
+
+
 def test_what_is_left_out_is_one_or_zero(kind):
     rows, dense = sparse(50, 30)
     right = np.random.default_rng(2).standard_normal((30, 9))

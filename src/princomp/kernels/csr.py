@@ -353,7 +353,9 @@ def _check(block: FloatArray, height: int) -> None:
 
 
 def _matrix(rows: Entries) -> Any:
-    return sp.csr_array((rows.values, rows.columns, rows.ends), shape=rows.shape)
+    first, last = rows.ends[0], rows.ends[-1]
+    ends = rows.ends - first if first else rows.ends
+    return sp.csr_array((rows.values[first:last], rows.columns[first:last], ends), shape=rows.shape)
 
 
 def _kind(rows: Entries) -> str:

@@ -8,10 +8,11 @@ import scipy.linalg
 from princomp.arrays import FloatArray, scratch
 from princomp.threads import in_order
 
-__all__ = ["factored", "gram_of", "orthonormal", "swept", "turned"]
+__all__ = ["factored", "gram_of", "growth", "orthonormal", "swept", "turned"]
 
-# Smallest part of a vector of length one, beyond those before it, for which twice the
-# triangle of the Gram leaves orthonormal vectors to rounding: well above the root of EPS.
+# Smallest combination of vectors of length one for which twice the triangle of the Gram leaves
+# orthonormal vectors to rounding: well above the root of EPS. Its diagonal does not show it: after
+# two small numbers the third is rounding, however large.
 _INDEPENDENT = 1e-6
 # Where all products of a vector with the others come to less than this, once is enough.
 _NEARLY = 0.5
@@ -32,7 +33,7 @@ def orthonormal(vectors: FloatArray, *, spend: bool = False) -> FloatArray:
 
 
 def factored(vectors: FloatArray, *, spend: bool = False) -> tuple[FloatArray, FloatArray]:
-    """The same, and how much of each vector is beyond those before it (m,).
+    """The same, and the upper triangle (m, m) whose transpose times them gives the vectors.
 
     By two triangles of their Gram, which are products of matrices (Yamamoto, Nakatsukasa,
     Yanagisawa & Fukaya 2015), and by Householder's where the vectors are nearly dependent.
@@ -45,7 +46,16 @@ def factored(vectors: FloatArray, *, spend: bool = False) -> tuple[FloatArray, F
         # One triangle may have turned them: they span the same.
         vectors = basis if spend else vectors
     columns, triangle = np.linalg.qr(vectors.T.astype(np.float64))
-    return np.ascontiguousarray(columns.T), np.abs(np.diagonal(triangle))
+    return np.ascontiguousarray(columns.T), triangle
+
+
+def growth(triangle: FloatArray) -> float:
+    """How many times longer a part becomes that all vectors share, in the basis of their triangle.
+
+    The most, for parts of length one in each: infinity where the vectors are dependent.
+    """
+    inverse, singular = scipy.linalg.lapack.dtrtri(triangle)
+    return np.inf if singular else float(np.abs(inverse).sum(axis=0).max())
 
 
 def _straightened(basis: FloatArray) -> tuple[FloatArray | None, bool]:
@@ -59,12 +69,11 @@ def _straightened(basis: FloatArray) -> tuple[FloatArray | None, bool]:
         return None, False
     gram = gram / lengths[:, None] / lengths
     triangle, failed = scipy.linalg.lapack.dpotrf(gram)
-    left = np.diagonal(triangle)
-    if failed or left.min() < _INDEPENDENT:
+    if failed or growth(triangle) * _INDEPENDENT > 1.0:
         return None, False
     turn = np.ascontiguousarray((scipy.linalg.lapack.dtrtri(triangle)[0] / lengths[:, None]).T)
     turned(turn, basis, basis)
-    return left * lengths, bool(np.abs(gram).sum(axis=1).max() - 1.0 < _NEARLY)
+    return triangle * lengths, bool(np.abs(gram).sum(axis=1).max() - 1.0 < _NEARLY)
 
 
 def gram_of(vectors: FloatArray) -> FloatArray:

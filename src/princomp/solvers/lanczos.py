@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from princomp.arrays import EPS, FloatArray, eigh, eigh_top
-from princomp.solvers.bases import factored, orthonormal, swept
+from princomp.solvers.bases import factored, growth, orthonormal, swept
 from princomp.solvers.dense import roundoff
 from princomp.solvers.forecast import Forecast, Progress
 from princomp.solvers.ritz import (
@@ -204,12 +204,12 @@ def next_block(
     ``image`` was swept twice. A direction that is shorter than ``needed`` may still lean on
     the known ones; one not longer than ``rounding`` is nothing else.
     """
-    block, kept = factored(image)
-    lost = (kept <= rounding) | ~np.isfinite(block).all(axis=1)
+    block, triangle = factored(image)
+    lost = (np.abs(triangle.diagonal()) <= rounding) | ~np.isfinite(block).all(axis=1)
     if lost.any():
         block[lost] = rng.standard_normal((int(lost.sum()), image.shape[1]))
     block = block[:width]
-    if lost.any() or kept.min(initial=needed) < needed:
+    if lost.any() or growth(triangle) * needed > 1.0:
         for _ in range(2):
             block = orthonormal(swept(block, known, "swept once")[0])
     return block
@@ -244,7 +244,7 @@ def search_rows(
     the search have the precision of the rows, if that is lower, and those of its end do not.
     """
     n, p = rows.shape
-    exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.stored))
+    exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.coarsest))
     rough = exact < coarse <= tol
     unit = coarse if rough else exact
     if not columns.column_scatter.any():
@@ -256,7 +256,7 @@ def search_rows(
     width = wide_block(k)
     images = rows.row_images if on_rows else rows.images
     pairs = lanczos(
-        (lambda block: images(block.astype(rows.stored))) if rough else images,
+        (lambda block: images(block.astype(rows.coarsest))) if rough else images,
         side,
         k,
         tol=max(tol, FEWEST_UNITS * unit),

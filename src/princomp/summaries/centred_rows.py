@@ -54,8 +54,8 @@ class CentredRows(Protocol):
         """Precision of the products."""
 
     @property
-    def stored(self) -> np.dtype[Any]:
-        """Precision that they have with vectors of that precision, if it is lower."""
+    def coarsest(self) -> np.dtype[Any]:
+        """The lowest that :meth:`images` have, with vectors that have no more."""
 
     @property
     def rows(self) -> Any:

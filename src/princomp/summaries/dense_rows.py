@@ -98,7 +98,7 @@ class DenseRows:
         return self.above.dtype
 
     @property
-    def stored(self) -> np.dtype[Any]:
+    def coarsest(self) -> np.dtype[Any]:
         """The same."""
         return self.dtype
 

@@ -107,8 +107,8 @@ class SparseRows:
         return np.dtype(np.float64)
 
     @property
-    def stored(self) -> np.dtype[Any]:
-        """Precision of :meth:`images` and :meth:`row_images` of vectors that have no more."""
+    def coarsest(self) -> np.dtype[Any]:
+        """The lowest that images have, with vectors that have no more."""
         return self.entries.values.dtype if self.divisor is None else self.dtype
 
     @cached_property
