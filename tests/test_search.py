@@ -237,6 +237,7 @@ def _small_is_large(monkeypatch):
     monkeypatch.setattr(routes, "SEARCH_ROWS", 200)
     monkeypatch.setattr(routes, "SMALL", 0)
     monkeypatch.setattr(fitting_rows, "ROW_PRODUCTS_SHARE", 0.05)
+    monkeypatch.setattr(fitting_rows, "SCATTER_SHARE", 0.02)
 
 
 @pytest.mark.usefixtures("_small_is_large")

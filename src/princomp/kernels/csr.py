@@ -22,14 +22,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray, scratch
+from princomp.arrays import LINE, FloatArray, aligned, scratch
 from princomp.kernels import native
 from princomp.kernels.entries import Entries, entries_of
 from princomp.threads import default_threads, in_order
 
 __all__ = ["Entries", "backward", "entries_of", "forward", "images", "scatter"]
 
-_LINE = 64  # bytes that memory is fetched by
 # Products from how many on a thread has something to do.
 _THREADS_PAY = 2**19
 # Entries a column from how many on two sums of half the rows are quicker than one of all.
@@ -131,7 +130,7 @@ def forward(
         return product if factor is None else product * factor[:, None].astype(dtype)
     packed = _packed("right", right, dtype)
     width = packed.shape[1]
-    product = np.empty((n, width), dtype)
+    product = aligned((n, width), dtype)
     offset = None if shift is None else _packed("shift", shift[None], dtype)
 
     def work(start: int) -> None:
@@ -213,7 +212,7 @@ def _gathered(
     """
     given = right if left is None else left
     assert given is not None
-    (n, p), (height, wanted), numbers = rows.shape, given.shape, _LINE // dtype.itemsize
+    (n, p), (height, wanted), numbers = rows.shape, given.shape, LINE // dtype.itemsize
     lines = max(-(-wanted // numbers), 1)
     # One line is for one thread, so the rows are halved instead: for any number of threads.
     halves = 2 if lines == 1 and len(rows.values) >= _HALVES_PAY * p else 1
@@ -221,8 +220,8 @@ def _gathered(
     shares = min(threads, lines)
     cuts = [lines * i // shares * numbers for i in range(shares + 1)]
     ends = [n * i // halves for i in range(halves + 1)]
-    whole_in = _lines("given", 1, height * cuts[-1], dtype)[0]
-    whole_out = _lines("made", halves, p * cuts[-1], dtype)
+    whole_in = scratch("csr given", (height * cuts[-1],), dtype)
+    whole_out = scratch("csr made", (halves, p * cuts[-1]), dtype)
     out, totals = scratch("csr into", (halves, p, wanted), np.float64), np.zeros((halves, cuts[-1]))
     offset = np.zeros(cuts[-1], dtype)
     if shift is not None:
@@ -279,7 +278,7 @@ def _run(
         *(native.address(vectors) for vectors in (right, shift)),
         native.address(middle, first),
         *(native.address(sums) for sums in (into, total)),
-        *(width, width * block.itemsize // _LINE),
+        *(width, width * block.itemsize // LINE),
     )
 
 
@@ -316,23 +315,15 @@ def _threads(threads: int | None, products: int) -> int:
     return (threads or default_threads()) if products >= _THREADS_PAY else 1
 
 
-def _lines(name: str, height: int, width: int, dtype: np.dtype[Any]) -> FloatArray:
-    """Scratch of whole cache lines: a row that began inside of one would touch two."""
-    size = height * width * dtype.itemsize
-    base = scratch(f"csr {name}", (size + _LINE,), np.uint8)
-    start = -base.ctypes.data % _LINE
-    return base[start : start + size].view(dtype).reshape(height, width)
-
-
 def _packed(name: str, block: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
     """The block in rows of whole cache lines, itself where it is one already."""
     height, width = block.shape
-    numbers = _LINE // dtype.itemsize
+    numbers = LINE // dtype.itemsize
     whole = -(-width // numbers) * numbers
     lawful = block.dtype == dtype and block.flags.c_contiguous and width == whole
-    if lawful and block.ctypes.data % _LINE == 0:
+    if lawful and block.ctypes.data % LINE == 0:
         return block
-    packed = _lines(name, height, whole, dtype)
+    packed = scratch(f"csr {name}", (height, whole), dtype)
     packed[:, :width] = block
     packed[:, width:] = 0.0
     return packed

@@ -16,11 +16,14 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-// Rows of a strip, bytes of its tile in each row, and bytes of a panel.
+// Rows of a strip, bytes of its tile in each row, which with its share of Q leaves room in the
+// first cache, and bytes of a panel.
 constexpr int ROWS = 8;
-constexpr index TILE_BYTES = 2048, PANEL_BYTES = 512 * 1024;
+constexpr index TILE_BYTES = 1024, PANEL_BYTES = 512 * 1024;
 // Rows whose products are summed in their own precision.
-constexpr index CHUNK_ROWS = 256;
+constexpr index CHUNK_ROWS = 512;
+// Sums that do not wait for one another, as each waits for its products.
+constexpr int BUSY = 4;
 // Vectors that eight sums, or eight rows of y, of each fit in the registers.
 constexpr int WIDEST = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
 
@@ -98,33 +101,52 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T
             *reinterpret_cast<V *>(y + i * padded + v * lanes) = sums[i][v];
 }
 
+// Some columns: z (some, padded) += stripᵀ (some, ROWS) · values (ROWS). Inlined, or the values would
+// leave the registers.
+template <class T, class V, int wide, int some>
+inline __attribute__((always_inline)) void add_columns(const T *strip, index width, const V (&values)[ROWS][wide], T *z,
+                        index padded) {
+    constexpr index lanes = sizeof(V) / sizeof(T);
+    V sums[some][wide];
+#pragma GCC unroll 8
+    for (int j = 0; j < some; ++j)
+#pragma GCC unroll 8
+        for (int v = 0; v < wide; ++v)
+            sums[j][v] = *reinterpret_cast<const V *>(z + j * padded + v * lanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < ROWS; ++i)
+#pragma GCC unroll 8
+        for (int j = 0; j < some; ++j) {
+            const T one = strip[i * width + j];
+#pragma GCC unroll 8
+            for (int v = 0; v < wide; ++v)
+                sums[j][v] += one * values[i][v];
+        }
+#pragma GCC unroll 8
+    for (int j = 0; j < some; ++j)
+#pragma GCC unroll 8
+        for (int v = 0; v < wide; ++v)
+            *reinterpret_cast<V *>(z + j * padded + v * lanes) = sums[j][v];
+}
+
 // z (width, padded) += stripᵀ (width, ROWS) · y (ROWS, padded).
 template <class T, int bytes, int wide>
 void backward(const T *strip, index width, const T *y, T *z, index padded, Next<T> next) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
+    constexpr int some = wide < BUSY / 2 ? BUSY : 2;
     V values[ROWS][wide];
     for (int i = 0; i < ROWS; ++i)
         for (int v = 0; v < wide; ++v)
             values[i][v] = *reinterpret_cast<const V *>(y + i * padded + v * lanes);
-    for (index j = 0; j < width; ++j) {
+    index j = 0;
+    for (; j + some <= width; j += some) {
         if (j % next.line == 0)
             next.call(j);
-        V sums[wide];
-#pragma GCC unroll 8
-        for (int v = 0; v < wide; ++v)
-            sums[v] = *reinterpret_cast<const V *>(z + j * padded + v * lanes);
-#pragma GCC unroll 8
-        for (int i = 0; i < ROWS; ++i) {
-            const T one = strip[i * width + j];
-#pragma GCC unroll 8
-            for (int v = 0; v < wide; ++v)
-                sums[v] += one * values[i][v];
-        }
-#pragma GCC unroll 8
-        for (int v = 0; v < wide; ++v)
-            *reinterpret_cast<V *>(z + j * padded + v * lanes) = sums[v];
+        add_columns<T, V, wide, some>(strip + j, width, values, z + j * padded, padded);
     }
+    for (; j < width; ++j)
+        add_columns<T, V, wide, 1>(strip + j, width, values, z + j * padded, padded);
 }
 
 #define PRINCOMP_GROUPS(call, strip, width, one, other, next)                                      \

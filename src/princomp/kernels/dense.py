@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray, scratch
+from princomp.arrays import LINE, FloatArray, aligned, scratch
 from princomp.kernels import native
 
 __all__ = ["Affine", "backward", "forward", "images", "padded"]
 
-# Bytes of a cache line, to which a row of vectors is filled up with zeros.
-_LINE = 64
 # What the kernel centres at a time: bytes, or a strip of so many rows where that is more.
 _ROOM, _STRIP = 2**19, 8
 # Bytes of a panel that NumPy centres at most, its fewest rows, and how many are enough to be no
@@ -102,9 +100,11 @@ class Affine:
 
 def padded(vectors: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
     """Vectors (p, m) in C order and this precision, with columns of zeros up to a cache line."""
-    lanes = _LINE // dtype.itemsize
-    filled = np.zeros((len(vectors), -(-vectors.shape[1] // lanes) * lanes), dtype)
-    filled[:, : vectors.shape[1]] = vectors
+    lanes = LINE // dtype.itemsize
+    width = vectors.shape[1]
+    filled = aligned((len(vectors), -(-width // lanes) * lanes), dtype)
+    filled[:, :width] = vectors
+    filled[:, width:] = 0.0
     return filled
 
 
@@ -169,8 +169,9 @@ def backward(rows: Affine, left: FloatArray, out: FloatArray, *, instructions: s
         for span in _panels(rows):
             out += rows.part(span).formed().T @ left[span]
         return
-    scores = np.zeros((-(-m // _STRIP) * _STRIP, left.shape[1]), rows.dtype)
+    scores = _empty_scores(rows, left)
     scores[:m] = left
+    scores[m:] = 0.0
     _call(kernel, rows, None, None, scores, out, np.zeros(left.shape[1]))
 
 
@@ -207,7 +208,7 @@ def _check(rows: Affine, given: FloatArray, length: int, out: FloatArray | None 
     """Refuse vectors that do not go with the rows, or sums that are not of such vectors."""
     w = given.shape[1]
     lawful = len(given) == length and given.dtype == rows.dtype
-    lawful = lawful and w % (_LINE // rows.dtype.itemsize) == 0
+    lawful = lawful and w % (LINE // rows.dtype.itemsize) == 0
     if out is not None:
         lawful = lawful and out.shape == (rows.shape[1], w) and out.dtype == np.float64
         lawful = lawful and out.flags.c_contiguous
@@ -215,9 +216,9 @@ def _check(rows: Affine, given: FloatArray, length: int, out: FloatArray | None 
         raise ValueError("arrays of other shapes or precisions than the rows")
 
 
-def _empty_scores(rows: Affine, right: FloatArray) -> FloatArray:
-    m = -(-rows.shape[0] // _STRIP) * _STRIP
-    return np.empty((m, right.shape[1]), rows.dtype)
+def _empty_scores(rows: Affine, vectors: FloatArray) -> FloatArray:
+    """For whole strips of rows."""
+    return aligned((-(-rows.shape[0] // _STRIP) * _STRIP, vectors.shape[1]), rows.dtype)
 
 
 def _call(

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray, scratch
+from princomp.arrays import LINE, FloatArray, aligned, scratch
 from princomp.kernels import native
+from princomp.kernels.dense import padded
 
 __all__ = ["scores", "scores_twin"]
 
@@ -17,8 +18,6 @@ __all__ = ["scores", "scores_twin"]
 _AXES_BYTES = 2**19
 # Below this, the way to the kernel takes longer than NumPy's arithmetic.
 _FEW_NUMBERS = 2**12
-# Bytes of a cache line, to which a row of axes is filled up with zeros.
-_LINE = 64
 # Numbers of rows that NumPy centres at a time.
 _PIECE_NUMBERS = 2**17
 
@@ -55,17 +54,15 @@ def scores(
         return
     k, size = axes.shape[1], rows.itemsize
     kernel = _kernel(rows.dtype.char, instructions)
-    padded = -(-k * size // _LINE) * _LINE // size
+    width = -(-k * size // LINE) * LINE // size
     step, across = rows.strides
-    if kernel is None or p * padded * size > _AXES_BYTES or not (m and k):
+    if kernel is None or p * width * size > _AXES_BYTES or not (m and k):
         scores_twin(rows, mean, mean_low, axes, out)
         return
     if (across != size and p > 1) or step % size or not rows.flags.aligned:
         rows = np.array(rows, order="C")
         step = rows.strides[0]
-    filled = np.zeros((p, padded), rows.dtype)
-    filled[:, :k] = axes
-    room = np.empty((8, p), rows.dtype)
+    filled, room = padded(axes, rows.dtype), aligned((8, p), rows.dtype)
     mean, mean_low = np.ascontiguousarray(mean), np.ascontiguousarray(mean_low)
     if (
         any(array.dtype != rows.dtype for array in (mean, mean_low, out))
@@ -83,7 +80,7 @@ def scores(
         mean_low.ctypes.data,
         filled.ctypes.data,
         k,
-        padded,
+        width,
         room.ctypes.data,
         out.ctypes.data,
     )

@@ -58,13 +58,14 @@ ROW_PRODUCTS_SHARE = 1 / 130
 # fall as 1/i² and as 1/i, 495 for k = 40 of the last; the scatter takes 750 to 850.
 SEARCH_COLUMNS, SEARCH_SHARE = 1_500, 0.04
 # SCATTER_SHARE: the scatter of p columns and all its variances take as long as this share of p
-# products with 16 vectors: 40 at 20,000 × 2,000 and 175 at 4,000². A search that foretells more is
-# given up.
-SCATTER_SHARE = 1 / 40
+# products with a block of vectors: 65 at 20,000 × 2,000, more at 4,000². A search that foretells
+# more is given up.
+SCATTER_SHARE = 1 / 30
 # SCATTER_SUM, SCATTER_PRODUCT: summing that scatter takes as long as p times SCATTER_SUM of those
-# products: 11 in float32 and 13 in float64; a search in it then takes SCATTER_PRODUCT · p/n of one
-# instead of each.
-SCATTER_SUM, SCATTER_PRODUCT = 1 / 175, 1.5
+# products and those before; a search in it then takes SCATTER_PRODUCT · p/n of one instead of
+# each. Of 20,000 × 2,000 the sum takes 24 in float32 and 38 in float64; the noise, given up after 4
+# or 9 products or never, takes 1.8, 2.3 and 1.8 s, and 2.7, 2.8 and 3.7 s.
+SCATTER_SUM, SCATTER_PRODUCT = 1 / 120, 1.5
 # SEARCH_ROWS: the same for rows, where there are fewer of those. At 1,000 × 20,000 the search
 # takes 4 and 6 products where directions stand out: 60 and 160 ms in float32 and float64, row
 # products 150 and 340.

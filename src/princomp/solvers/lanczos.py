@@ -52,10 +52,11 @@ _PATIENCE = 20
 # its smallest direction keeps. This much is asked for, or what leaves the tolerance so many
 # units: else a third sweep follows.
 _KEPT, _UNITS = 1e-2, 16
-# Where a product reads all rows, blocks are a multiple of so many vectors: on 4,000 × 4,000
-# float32, 8, 16 and 28 of them take 9, 12 and 15 ms, and k = 20 takes 7, 6 and 5 products on 20
-# strong directions, 52, 35 and 22 on a flat spectrum of 2,000.
-_WIDE = 16
+# Where a product reads all rows, blocks have at least as many vectors as it multiplies at once, and
+# so many more for each further _SERVED components. k = 20 of 4,000 × 4,000 takes 12, 10 and 9
+# products with 8, 16 and 32 vectors and 308, 346 and 669 ms in float64, which multiplies 8 at once,
+# and 8, 6 and 5 products and 207, 167 and 237 ms in float32, which multiplies 16.
+_WIDE, _SERVED = 16, 32
 # The search space then has room for so many vectors, or so many numbers where that is less.
 _WIDE_ROOM, _WIDE_NUMBERS = 640, 2**23
 # Rows so many times as long as there are of them are searched by vectors of the other side, though
@@ -253,7 +254,7 @@ def search_rows(
     fused = isinstance(rows, DenseRows) and rows.fused and p < _SHORT * n
     on_rows = p > n and not fused
     side = n if on_rows else p
-    width = wide_block(k)
+    width = wide_block(k, rows.step)
     images = rows.row_images if on_rows else rows.images
     pairs = lanczos(
         (lambda block: images(block.astype(rows.coarsest))) if rough else images,
@@ -291,9 +292,9 @@ def search_rows(
     return Spectrum(values, axes, total, roundoff(side, exact), residuals=residuals), passes
 
 
-def wide_block(k: int) -> int:
-    """Vectors of a block where each product reads all rows."""
-    return _WIDE * -(-k // (2 * _WIDE))
+def wide_block(k: int, step: int = _WIDE) -> int:
+    """Vectors of a block where each product reads all rows, and multiplies ``step`` at once."""
+    return step * -(-k // _SERVED)
 
 
 def search_room(side: int, k: int) -> int:

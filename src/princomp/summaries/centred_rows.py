@@ -58,6 +58,10 @@ class CentredRows(Protocol):
         """The lowest that :meth:`images` have, with vectors that have no more."""
 
     @property
+    def step(self) -> int:
+        """Vectors that products multiply at once: fewer take as long."""
+
+    @property
     def rows(self) -> Any:
         """A itself where dense, else the rows that are stored."""
 

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray, scratch
+from princomp.arrays import LINE, FloatArray, scratch
 from princomp.kernels import csr
 from princomp.summaries.blocks import Weights
 from princomp.threads import in_order
@@ -110,6 +110,11 @@ class SparseRows:
     def coarsest(self) -> np.dtype[Any]:
         """The lowest that images have, with vectors that have no more."""
         return self.entries.values.dtype if self.divisor is None else self.dtype
+
+    @property
+    def step(self) -> int:
+        """Vectors that products multiply at once: a line of doubles for each of two threads."""
+        return 2 * LINE // 8
 
     @cached_property
     def _roots(self) -> FloatArray | None:
