@@ -21,7 +21,7 @@ template <class T> constexpr index WIDE_CHUNK_ROWS = sizeof(T) == sizeof(double)
 // Rows that are packed, and summed in the products' precision, at a time.
 constexpr index STRIP_ROWS = 32;
 // Rows that say where the mean is, roughly.
-constexpr index SAMPLE = 256;
+constexpr index SAMPLE = 64;
 
 template <class T> struct Bits;
 template <> struct Bits<float> { typedef std::int32_t type; };
