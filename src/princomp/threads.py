@@ -43,22 +43,49 @@ def default_threads() -> int:
     return os.cpu_count() or 1
 
 
+class _Pool:
+    """Some threads, which know that they are its own."""
+
+    def __init__(self, threads: int) -> None:
+        self.executor = ThreadPoolExecutor(threads, initializer=self._enter)
+
+    def _enter(self) -> None:
+        _of_thread.pool = self
+
+    @property
+    def works_here(self) -> bool:
+        """Whether this thread is one of them."""
+        return getattr(_of_thread, "pool", None) is self
+
+
+_of_thread = threading.local()
 # Threads that wait for their next work, by how many belong together. They keep what memory
 # they have touched, which costs as much to get anew as a block costs to sum.
-_idle: dict[int, list[ThreadPoolExecutor]] = {}
+_idle: dict[int, list[_Pool]] = {}
+# All there are. Without this a pool could be garbage, with a generator that an error's traceback
+# keeps in a cycle: its threads would end, and then the generator would put it back.
+_all: list[_Pool] = []
+
+
+def _forget() -> None:
+    _idle.clear()
+    _all.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_forget)  # threads do not survive a fork
 
 
 @contextmanager
-def _workers(threads: int) -> Iterator[ThreadPoolExecutor]:
+def _workers(threads: int) -> Iterator[_Pool]:
     """Some threads for one caller alone, so that work which uses threads itself can do so."""
     # Each step on its own is one of Python's atomic ones. A lock could be asked for again by
     # the thread that has it, when a generator that was left behind is collected meanwhile.
     try:
         pool = _idle[threads].pop()
     except (KeyError, IndexError):
-        pool = ThreadPoolExecutor(threads)
+        pool = _Pool(threads)
+        _all.append(pool)
     try:
         yield pool
     finally:
@@ -92,7 +119,7 @@ def in_order(
     with _workers(threads) as pool:
         try:
             for piece in pieces:
-                waiting.append(pool.submit(work, piece))
+                waiting.append(pool.executor.submit(work, piece))
                 if len(waiting) >= (threads + 2 if threads > 1 else 1):
                     yield waiting.pop(0).result()
             while waiting:
@@ -100,7 +127,10 @@ def in_order(
         finally:
             for future in waiting:
                 future.cancel()
-            wait(waiting)
+            # Whoever left this may never have closed it: then it is collected wherever memory is
+            # looked through, also in one of these threads, which would wait for itself.
+            if not pool.works_here:
+                wait(waiting)
 
 
 def uninterrupted(work: Callable[[], R]) -> tuple[R, BaseException | None]:
@@ -109,7 +139,7 @@ def uninterrupted(work: Callable[[], R]) -> tuple[R, BaseException | None]:
     Signals reach the main thread only: in another one the work goes on to its end.
     """
     with _workers(1) as pool:
-        future = pool.submit(work)
+        future = pool.executor.submit(work)
         try:
             return future.result(), None
         except (KeyboardInterrupt, SystemExit) as stop:

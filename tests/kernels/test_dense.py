@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from helpers import EPS, EPS32
+from princomp.arrays import LINE, aligned
 from princomp.kernels import dense, native
 from princomp.kernels.dense import Affine
 
@@ -137,3 +140,29 @@ def test_arrays_that_do_not_fit_are_refused(rng):
             dense.images(rows, right, out)
     with pytest.raises(ValueError, match="other shapes"):
         dense.forward(Affine(rows.data, np.zeros(3)), np.ones((4, 8)))
+
+
+def begun_at(array, byte):
+    """The same numbers, so many bytes after the beginning of a cache line."""
+    moved = aligned((array.nbytes + LINE,), np.uint8)[byte : byte + array.nbytes]
+    moved = moved.view(array.dtype).reshape(array.shape)
+    moved[:] = array
+    return moved
+
+
+@every_kind
+@every_dtype
+@pytest.mark.parametrize("byte", [8, 16, 48])
+def test_where_arrays_begin_changes_no_bit(kind, dtype, byte):
+    rows, _ = table(70, 300, dtype)
+    vectors = np.random.default_rng(1).standard_normal((300, 24))
+    right = dense.padded(vectors, np.dtype(dtype))
+    assert right.ctypes.data % LINE == 0
+    out = aligned(right.shape, np.float64)
+    assert out.ctypes.data % LINE == 0
+    out[:] = 0.0
+    moved = begun_at(out, byte)
+    dense.images(rows, right, out, instructions=kind)
+    rows = replace(rows, data=begun_at(rows.data, byte))
+    dense.images(rows, begun_at(right, byte), moved, instructions=kind)
+    np.testing.assert_array_equal(moved, out)
