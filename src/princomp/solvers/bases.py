@@ -19,9 +19,9 @@ _NEARLY = 0.5
 # Numbers from which on the Gram is quicker than Householder's way: 16 vectors of 4,000 take
 # 0.4 instead of 1.5 ms.
 _MANY = 2**13
-# Entries of each vector that are worked on at a time, and products from how many on a thread
-# has something to do.
-_CHUNK, _THREADS_PAY = 2048, 2**23
+# Entries of each vector that are worked on at a time, or more where they are fewer numbers than
+# this, and products from how many on a thread has something to do.
+_CHUNK, _NUMBERS, _THREADS_PAY = 2048, 2**17, 2**23
 
 
 def orthonormal(vectors: FloatArray, *, spend: bool = False) -> FloatArray:
@@ -98,7 +98,8 @@ def turned(turn: FloatArray, vectors: FloatArray, out: FloatArray) -> None:
 
 def _spans(vectors: FloatArray, others: int) -> tuple[list[slice], int | None]:
     """Some entries of each vector at a time, and how many threads their products are for."""
-    spans = [slice(at, at + _CHUNK) for at in range(0, vectors.shape[1], _CHUNK)]
+    step = max(_CHUNK, _NUMBERS // max(len(vectors), 1))
+    spans = [slice(at, at + step) for at in range(0, vectors.shape[1], step)]
     return spans, 1 if vectors.size * others < _THREADS_PAY else None
 
 

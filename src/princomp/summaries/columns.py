@@ -24,8 +24,10 @@ from princomp.threads import in_order
 
 __all__ = ["Columns"]
 
-# Columns that are summed at a time: few enough that threads share those of most tables.
-_SPAN = 1024
+# Columns that are summed at a time, or as many as make so many numbers: few enough that threads
+# share those of most tables. 200 × 200,000 float32 takes 70, 44 and 34 ms by 1,024, 2,048 and
+# 8,192 columns.
+_SPAN, _NUMBERS = 2048, 2**20
 # Columns for each row of a sparse block: with fewer rows, merging the sums of all columns
 # takes longer than summing them.
 _COLUMNS_A_ROW = 16
@@ -110,7 +112,8 @@ class Columns(Centred):
 def _of_dense(block: FloatArray, weights: Weights) -> Columns:
     """Some columns at a time, each on a thread."""
     rows = float(len(block)) if weights is None else float(weights.sum())
-    spans = [slice(at, at + _SPAN) for at in range(0, block.shape[1], _SPAN)]
+    step = max(_SPAN, _NUMBERS // max(len(block), 1))
+    spans = [slice(at, at + step) for at in range(0, block.shape[1], step)]
     threads = 1 if block.size < _THREADS_PAY else None
     done = in_order(lambda span: _summed(block[:, span], weights, rows), spans, threads)
     mean, low, scatter, sums = (np.concatenate(parts) for parts in zip(*done, strict=True))

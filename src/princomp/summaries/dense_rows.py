@@ -33,7 +33,8 @@ T = TypeVar("T")
 _SHARED = 4
 # Rows of a piece that a thread takes, or as many as make so many numbers, fewer where there would
 # not be enough pieces: what each comes to is summed here. 4,000 × 4,000 float32 times 16 vectors
-# takes 22, 19, 18 and 17 ms in 16, 8, 4 and 2 pieces. Columns of a piece, where there are more.
+# takes 22, 19, 18 and 17 ms in 16, 8, 4 and 2 pieces. Columns of a piece, where there are more,
+# or as many as make the fewest numbers.
 _ROWS, _FEWEST, _NUMBERS, _COLUMNS = 256, 2**20, 2**22, 2048
 # Columns of a piece that is met twice while it is in the last cache, at least and at most.
 _SPAN, _WIDEST = 1024, 4096
@@ -141,7 +142,7 @@ class DenseRows:
                 lambda columns: dense.forward(
                     self.above.part(slice(None), columns), narrow[columns]
                 ),
-                _cut(p, _COLUMNS),
+                self._column_pieces,
             ):
                 total += part
             product = total[:, :m].astype(self.dtype)
@@ -179,7 +180,7 @@ class DenseRows:
                 into[columns] += total[:, :m]
                 self.spare.append(total)
 
-            for _ in self._parts(add, _cut(p, _COLUMNS)):
+            for _ in self._parts(add, self._column_pieces):
                 pass
         if self.low is not None:
             into -= np.outer(self.low, self._rooted(narrow).sum(axis=0, dtype=np.float64)[:m])
@@ -288,6 +289,11 @@ class DenseRows:
         n, p = self.shape
         numbers = min(_NUMBERS, max(_FEWEST, -(-n * p // _SHARED)))
         return _cut(n, max(_ROWS, -(-numbers // p)))
+
+    @cached_property
+    def _column_pieces(self) -> list[slice]:
+        n, p = self.shape
+        return _cut(p, max(_COLUMNS, _FEWEST // max(n, 1)))
 
     def _buffer(self, shape: tuple[int, int]) -> FloatArray:
         """Zeros, in memory of an earlier sum where there is some."""
