@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from princomp.arrays import LINE
 from princomp.fitted import prepared
 from princomp.fitting.components import Count
 from princomp.fitting.job import GivenUp, Job, Solved, safe_divisor
@@ -65,19 +66,17 @@ def solve_rows(job: Job, columns: Columns, choice: Choice, passes: int) -> Solve
 
 
 class _Search(NamedTuple):
-    """When a search may end: at a residual or an angle (see ``lanczos``), or given up."""
+    """When a search may end: at a residual, or given up (see ``lanczos``)."""
 
     tol: float
-    angle: float
     enough: Patience | None
 
     @classmethod
     def of(cls, request: Request, precision: np.dtype[Any], enough: Patience | None) -> _Search:
         """What the precision of the rows as they were given allows, unless more was asked for."""
         if request.solver != "auto" or request.tol:
-            return cls(request.tol, 0.0, enough)
-        unit = float(np.finfo(precision).eps)
-        return cls(FEWEST_UNITS * unit, float(np.sqrt(unit)), enough)
+            return cls(request.tol, enough)
+        return cls(FEWEST_UNITS * float(np.finfo(precision).eps), enough)
 
 
 class _Found(NamedTuple):
@@ -149,7 +148,6 @@ def _truncated(
             size,
             tol=search.tol,
             rng=rng,
-            angle=search.angle,
             enough=search.enough,
         )
     return randomized.solve_rows(
@@ -168,9 +166,11 @@ def _enough(facts: Facts, choice: Choice, wanted: Any) -> Patience | None:
     if choice.solver != "lanczos" or facts.solver != "auto" or facts.stored is not None:
         return None
     n, p = facts.rows, facts.columns
-    blocks = wide_block(wanted if isinstance(wanted, int) else FIRST_GUESS) / wide_block(1)
+    step = LINE // (4 if facts.dtype == "float32" else 8)
+    k = wanted if isinstance(wanted, int) else FIRST_GUESS
+    blocks = wide_block(k, step) / wide_block(1)
     if n < p:
-        other, most = choice._replace(solver="row_gram"), ROW_PRODUCTS_SHARE * n
+        other, most = choice._replace(solver="row_gram"), ROW_PRODUCTS_SHARE * n / blocks
         lawful = n <= GRAM_ROWS
     else:
         other = after_search(choice, wanted, p)

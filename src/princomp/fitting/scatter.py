@@ -26,8 +26,6 @@ __all__ = ["refined", "solve_summary", "unresolved"]
 # A covariance is given up for a more exact route when a wanted variance is within this
 # factor of what it can resolve: one digit.
 _RESOLVED = 16.0
-# A search in a scatter stops at so many units of its products, as an angle.
-_ROUNDED = 16.0
 
 
 def solve_summary(job: Job, summary: Any, choice: Choice, passes: int) -> Solved:
@@ -78,10 +76,8 @@ def _few(moments: Moments, k: int | None, choice: Choice, request: Request) -> S
     if choice.solver != "lanczos" or k is None:
         return None
     auto = request.solver == "auto" and not request.tol
-    # Variances are then good to roundoff; what the products rounded turns axes further.
-    angle = max(float(np.sqrt(EPS)), _ROUNDED * moments.unit) if auto else 0.0
     with one_blas_thread():
-        return solve_few(moments, k, tol=request.tol, angle=angle, patient=not auto)
+        return solve_few(moments, k, tol=request.tol, patient=not auto)
 
 
 def _searched(moments: Moments, wanted: Any, solver: str) -> Spectrum | None:

@@ -50,21 +50,22 @@ ENGINE_COLUMNS = {"Spark": 4_000}
 # GRAM_ROWS: the n × n products of 10,000 rows are 800 MB.
 GRAM_ROWS = 10_000
 # ROW_PRODUCTS_SHARE: n × n products of n rows take as long as n times this many products of
-# the rows with 16 vectors: at 1,000 × 20,000, 138 and 18 ms (float32), 265 and 39 (float64).
-ROW_PRODUCTS_SHARE = 1 / 130
+# the rows with 16 vectors, or twice as many with 8: 10 with 16 at 1,000 × 20,000 in float32, 20
+# with 8 in float64.
+ROW_PRODUCTS_SHARE = 1 / 100
 # SEARCH_COLUMNS, SEARCH_SHARE: from so many columns a search by products with the rows is
 # quicker than a scatter, as long as so small a share of the components is wanted. On 20,000 ×
 # 2,000 float32 it takes 92, 134 and 208 ms for k = 10 where directions stand out, where variances
 # fall as 1/i² and as 1/i, 495 for k = 40 of the last; the scatter takes 750 to 850.
 SEARCH_COLUMNS, SEARCH_SHARE = 1_500, 0.04
 # SCATTER_SHARE: the scatter of p columns and all its variances take as long as this share of p
-# products with a block of vectors: 65 at 20,000 × 2,000, more at 4,000². A search that foretells
-# more is given up.
+# products with 16 vectors, or twice as many with 8: 65 with 16 at 20,000 × 2,000 in float32, more
+# at 4,000². A search that foretells more is given up.
 SCATTER_SHARE = 1 / 30
 # SCATTER_SUM, SCATTER_PRODUCT: summing that scatter takes as long as p times SCATTER_SUM of those
 # products and those before; a search in it then takes SCATTER_PRODUCT · p/n of one instead of
-# each. Of 20,000 × 2,000 the sum takes 24 in float32 and 38 in float64; the noise, given up after 4
-# or 9 products or never, takes 1.8, 2.3 and 1.8 s, and 2.7, 2.8 and 3.7 s.
+# each. Of 20,000 × 2,000 the sum takes 24 with 16 in float32 and 38 with 8 in float64; the noise,
+# given up after 4 or 9 products or never, takes 1.8, 2.3 and 1.8 s, and 2.7, 2.8 and 3.7 s.
 SCATTER_SUM, SCATTER_PRODUCT = 1 / 120, 1.5
 # SEARCH_ROWS: the same for rows, where there are fewer of those. At 1,000 × 20,000 the search
 # takes 4 and 6 products where directions stand out: 60 and 160 ms in float32 and float64, row

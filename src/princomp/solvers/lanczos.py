@@ -100,7 +100,6 @@ def lanczos(
     rng: np.random.Generator,
     start: FloatArray | None = None,
     room: int | None = None,
-    angle: float = 0.0,
     enough: Callable[[float, int], bool] | None = None,
 ) -> Pairs:
     """The ``k`` largest eigenpairs of a positive semi-definite operator.
@@ -119,10 +118,6 @@ def lanczos(
         The first block instead; a product is then dear, and blocks stay that wide.
     room : int, optional
         Vectors of the search space before it restarts; at least k + 2·width.
-    angle : float
-        Larger residuals are allowed too, up to this share of an eigenvalue's distance to the
-        first one that is not wanted: the wanted space is then found to about this angle
-        (Davis & Kahan 1970), and its eigenvalues to the square of it.
     enough : callable, optional
         Told how many more products it will take, as far as can be foreseen, and how many there
         were; true ends it.
@@ -153,9 +148,9 @@ def lanczos(
         if stop >= k and (full or products >= forecast.next_look):
             values, inner = _top(projected[:stop, :stop], k + width)
             residuals = np.linalg.norm(inner[:k, filled:stop] @ image, axis=1)
-            worst = _worst(residuals, values, tol, angle)
-            left = forecast.after(products, worst)
             relative = residuals.max() / max(values[0], np.finfo(np.float64).tiny)
+            worst = relative / max(tol, EPS)
+            left = forecast.after(products, worst)
             done = stop >= size or worst <= 1.0 or progress.stalled(relative, worst)
             if done or (enough is not None and enough(left, products)):
                 return Pairs(values[:k], (inner[:k] @ known).T, residuals, products, done)
@@ -170,15 +165,6 @@ def lanczos(
         rounding = EPS * max(before, whole)
         block = next_block(image, known, rng, min(width, size - stop), needed, rounding)
         filled = stop
-
-
-def _worst(residuals: FloatArray, values: FloatArray, tol: float, angle: float) -> float:
-    """The largest residual in units of what is allowed for it."""
-    k, tiny = len(residuals), np.finfo(np.float64).tiny
-    # With nothing known beyond the wanted ones, the last of them has no distance to it.
-    beyond = values[k] if len(values) > k else values[k - 1]
-    allowed = np.maximum(tol * abs(values[0]), angle * (values[:k] - beyond))
-    return float((residuals / np.maximum(allowed, tiny)).max())
 
 
 def _top(matrix: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
@@ -236,7 +222,6 @@ def search_rows(
     *,
     tol: float,
     rng: np.random.Generator,
-    angle: float = 0.0,
     enough: Callable[[float, int], bool] | None = None,
 ) -> tuple[Spectrum | None, int]:
     """The same, or no spectrum where ``enough`` ended the search; see :func:`lanczos`.
@@ -264,7 +249,6 @@ def search_rows(
         rng=rng,
         start=rng.standard_normal((side, min(width, side))),
         room=search_room(side, k),
-        angle=angle,
         enough=enough,
     )
     passes = pairs.products

@@ -29,13 +29,15 @@ __all__ = ["products_with", "solve_few", "unit_trace"]
 _BLOCK, _FOR_AXES, _ROOM = 16, 32, 256
 # Rows of the scatter that a thread multiplies at a time.
 _SPAN = 512
+# Of the roundoff of products this share is left in a sum of thousands of chunks, about.
+_LOST = 1 / 16
 # A decomposition takes 1.2 s at p = 2,000, as long as 200 products: a search that foretells more
 # than this share of p is given up.
 _PATIENCE = 1 / 8
 
 
 def solve_few(
-    moments: Moments, k: int, *, tol: float = 0.0, angle: float = 0.0, patient: bool = True
+    moments: Moments, k: int, *, tol: float = 0.0, patient: bool = True
 ) -> Spectrum | None:
     """The top ``k`` of a scatter.
 
@@ -43,8 +45,9 @@ def solve_few(
     ----------
     moments : Moments
     k : int
-    tol, angle : float
-        When the search may end, see :func:`~princomp.solvers.lanczos.lanczos`; 0 is roundoff.
+    tol : float
+        When the search may end, see :func:`~princomp.solvers.lanczos.lanczos`; 0 is roundoff,
+        or what the sums of the scatter have lost.
     patient : bool
         False: None is the answer where a decomposition would be quicker.
     """
@@ -58,11 +61,10 @@ def solve_few(
         products_with(moments.scatter, size),
         p,
         k,
-        tol=max(tol, FEWEST_UNITS * EPS),
+        tol=max(tol, FEWEST_UNITS * EPS, _LOST * moments.unit),
         rng=rng,
         start=rng.standard_normal((p, width)),
         room=max(6 * k, _ROOM),
-        angle=angle,
         enough=None if patient else Patience(_PATIENCE * p),
     )
     if not pairs.converged:
