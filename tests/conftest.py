@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import csv
+import tracemalloc
 from functools import partial
 
 import numpy as np
 import pytest
 
 from command_line import ARRESTS, call
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_traced_on():
+    """A test of memory that fails leaves no slow process to those after it."""
+    yield
+    tracemalloc.stop()
 
 
 @pytest.fixture
