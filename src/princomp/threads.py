@@ -89,7 +89,8 @@ def _workers(threads: int) -> Iterator[_Pool]:
     try:
         yield pool
     finally:
-        _idle.setdefault(threads, []).append(pool)
+        if pool in _all:  # not in a fork of the process that it belongs to
+            _idle.setdefault(threads, []).append(pool)
 
 
 def in_order(

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.arrays import LINE
 from princomp.fitted import prepared
 from princomp.fitting.components import Count
 from princomp.fitting.job import GivenUp, Job, Solved, safe_divisor
@@ -54,7 +53,9 @@ def solve_rows(job: Job, columns: Columns, choice: Choice, passes: int) -> Solve
         found: _Found | GivenUp = _by_row_gram(rows, ready, count, exponent)
     else:
         facts = request.facts(job.data)
-        search = _Search.of(request, job.data.dtype, _enough(facts, choice, count.wanted))
+        search = _Search.of(
+            request, job.data.dtype, _enough(facts, choice, count.wanted, rows.step)
+        )
         found = _growing(rows, ready, count, exponent, request, choice, search)
     if isinstance(found, GivenUp):
         return found._replace(passes=passes + found.passes)
@@ -161,12 +162,11 @@ def _truncated(
     )
 
 
-def _enough(facts: Facts, choice: Choice, wanted: Any) -> Patience | None:
+def _enough(facts: Facts, choice: Choice, wanted: Any, step: int) -> Patience | None:
     """Tells when a search had better be given up; None where it may not be."""
     if choice.solver != "lanczos" or facts.solver != "auto" or facts.stored is not None:
         return None
     n, p = facts.rows, facts.columns
-    step = LINE // (4 if facts.dtype == "float32" else 8)
     k = wanted if isinstance(wanted, int) else FIRST_GUESS
     blocks = wide_block(k, step) / wide_block(1)
     if n < p:

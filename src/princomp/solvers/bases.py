@@ -54,8 +54,13 @@ def growth(triangle: FloatArray) -> float:
 
     The most, for parts of length one in each: infinity where the vectors are dependent.
     """
+    return _inverted(triangle)[1]
+
+
+def _inverted(triangle: FloatArray) -> tuple[FloatArray, float]:
+    """The inverse of a triangle, and its growth."""
     inverse, singular = scipy.linalg.lapack.dtrtri(triangle)
-    return np.inf if singular else float(np.abs(inverse).sum(axis=0).max())
+    return inverse, np.inf if singular else float(np.abs(inverse).sum(axis=0).max())
 
 
 def _straightened(basis: FloatArray) -> tuple[FloatArray | None, bool]:
@@ -69,9 +74,12 @@ def _straightened(basis: FloatArray) -> tuple[FloatArray | None, bool]:
         return None, False
     gram = gram / lengths[:, None] / lengths
     triangle, failed = scipy.linalg.lapack.dpotrf(gram)
-    if failed or growth(triangle) * _INDEPENDENT > 1.0:
+    if failed:
         return None, False
-    turn = np.ascontiguousarray((scipy.linalg.lapack.dtrtri(triangle)[0] / lengths[:, None]).T)
+    inverse, grown = _inverted(triangle)
+    if grown * _INDEPENDENT > 1.0:
+        return None, False
+    turn = np.ascontiguousarray((inverse / lengths[:, None]).T)
     turned(turn, basis, basis)
     return triangle * lengths, bool(np.abs(gram).sum(axis=1).max() - 1.0 < _NEARLY)
 

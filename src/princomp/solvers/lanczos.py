@@ -188,8 +188,9 @@ def next_block(
 ) -> FloatArray:
     """Orthonormal rows that continue the space; random ones where it is exhausted.
 
-    ``image`` was swept twice. A direction that is shorter than ``needed`` may still lean on
-    the known ones; one not longer than ``rounding`` is nothing else.
+    ``image`` was swept twice. What it still shares with the known ones grows as its vectors are
+    told apart: by more than 1 / ``needed``, and the block may lean on them. A direction that is
+    not longer than ``rounding`` is nothing else.
     """
     block, triangle = factored(image)
     lost = (np.abs(triangle.diagonal()) <= rounding) | ~np.isfinite(block).all(axis=1)
