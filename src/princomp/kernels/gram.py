@@ -21,7 +21,7 @@ from princomp.kernels import native
 
 __all__ = ["BlockMoments", "chunk_bytes", "moments", "moments_twin", "shift_of"]
 
-_SAMPLE = 256
+_SAMPLE = 64
 # Numbers and rows of the twin's panels: about 2 MB of doubles stay in a core's cache between
 # being shifted, summed and multiplied.
 _PANEL_NUMBERS, _PANEL_ROWS = 2**18, 512
