@@ -25,6 +25,7 @@ from princomp.planning import routes
 from princomp.solvers import bases, row_gram, scatter_search
 from princomp.solvers.bases import factored, growth, swept
 from princomp.solvers.forecast import Patience, Progress
+from princomp.solvers.glimpse import glimpse, sample_step
 from princomp.solvers.lanczos import lanczos, search_rows
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import CentredRows
@@ -273,10 +274,62 @@ def test_a_flat_spectrum_of_tall_rows_gives_way_to_their_scatter(dtype, rng):
     model = PCA(5).fit(X)
     assert (model.plan_.summary, model.plan_.solver) == ("moments", "eigh")
     assert "no few directions stand out" in model.plan_.reasons[1]
-    assert model.plan_.passes == model.certificate_.passes > 3
+    # A tenth of the rows foretold it: the others were read for means, and for their scatter.
+    assert model.plan_.passes == model.certificate_.passes == 2
     variances = variances_along(X, truth(X)[1][:5])
     np.testing.assert_allclose(model.explained_variance_, variances, rtol=32 * unit_of(dtype))
     assert model.rescaled("unit").scale_ is not None  # since a scatter was kept
+
+
+def _rows_for_a_sample(rng, strong):
+    """4,000 rows of 300 columns, CentredRows of them and of every 26th."""
+    X = rng.standard_normal((4000, 300))
+    X[:, :10] *= strong
+    X = X[:, rng.permutation(300)]
+    step = sample_step(*X.shape)
+    assert step == 26
+    columns = Columns.of(X)
+    mean, low, variances = columns.mean, columns.mean_low, columns.column_scatter / 3999
+    rows, some = (
+        CentredRows.of(data, mean, low, variances, None, None) for data in (X, X[::step].copy())
+    )
+    return columns, rows, some
+
+
+def test_some_rows_foretell_whether_few_directions_stand_out(rng):
+    for strong, fewest, most in ((1, 40, np.inf), (5, 0, 15)):
+        _, _, some = _rows_for_a_sample(rng, strong)
+        seen = glimpse(some, 5, tol=0.0, rng=np.random.default_rng(0))
+        assert fewest <= seen.left <= most
+    assert Patience(20).before(21.0)
+    assert not Patience(20).before(20.0)
+    assert not Patience(20).before(np.inf)
+
+
+@pytest.mark.parametrize("k", [5, 10])
+def test_a_search_from_what_some_rows_told_takes_fewer_products(k, rng):
+    columns, rows, some = _rows_for_a_sample(rng, 12)
+    start = glimpse(some, k, tol=0.0, rng=np.random.default_rng(0)).start
+    cold, products = search_rows(rows, columns, k, tol=0.0, rng=np.random.default_rng(0))
+    warm, fewer = search_rows(rows, columns, k, tol=0.0, rng=np.random.default_rng(0), start=start)
+    assert fewer < products
+    np.testing.assert_allclose(warm.variances[:5], cold.variances[:5], rtol=32 * EPS)
+
+
+def test_rows_of_which_half_the_columns_are_too_many_are_not_sampled():
+    assert sample_step(4999, 1000) is None
+    assert sample_step(5000, 1000) == 10
+
+
+@pytest.mark.usefixtures("_small_is_large")
+def test_weighted_rows_are_sampled_with_their_weights(rng):
+    X = rng.standard_normal((3000, 300))
+    X[:, :4] *= [9, 8, 7, 6]
+    weights = rng.integers(1, 4, 3000).astype(float)
+    model = PCA(4).fit(X, sample_weight=weights)
+    assert model.plan_.solver == "lanczos"
+    exact = truth(X, weights=weights)[0][:4]
+    np.testing.assert_allclose(model.explained_variance_, exact, rtol=300 * EPS)
 
 
 @pytest.mark.usefixtures("_small_is_large")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from princomp.arrays import FloatArray
 from princomp.fitted import prepared
 from princomp.fitting.components import Count
 from princomp.fitting.job import GivenUp, Job, Solved, safe_divisor
@@ -22,11 +23,13 @@ from princomp.planning.facts import (
 from princomp.scaling import divisors
 from princomp.solvers import lanczos, randomized, row_gram
 from princomp.solvers.forecast import Patience
+from princomp.solvers.glimpse import glimpse, sample_step
 from princomp.solvers.lanczos import wide_block
 from princomp.solvers.null_space import completed
 from princomp.solvers.ritz import FEWEST_UNITS
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
+from princomp.summaries.blocks import Weights
 from princomp.summaries.centred_rows import CentredRows, safe_exponent
 
 __all__ = ["FIRST_GUESS", "solve_rows"]
@@ -48,15 +51,26 @@ def solve_rows(job: Job, columns: Columns, choice: Choice, passes: int) -> Solve
     mean = columns.mean if request.center else np.zeros(columns.p)
     low = columns.mean_low if request.center else mean
     variances = columns.column_scatter / (columns.rows - 1.0)
-    rows = CentredRows.of(job.data, mean, low, variances, divisor, job.weights)
+
+    def centred(data: Any, weights: Weights) -> CentredRows:
+        return CentredRows.of(data, mean, low, variances, divisor, weights)
+
+    rows = centred(job.data, job.weights)
     if choice.solver == "row_gram":
         found: _Found | GivenUp = _by_row_gram(rows, ready, count, exponent)
     else:
         facts = request.facts(job.data)
-        search = _Search.of(
-            request, job.data.dtype, _enough(facts, choice, count.wanted, rows.step)
-        )
-        found = _growing(rows, ready, count, exponent, request, choice, search)
+        patience = _enough(facts, choice, count.wanted, rows.step)
+        search = _Search.of(request, job.data.dtype, patience)
+        foreseen: _Search | None = search
+        if patience is not None and count.whole and (step := sample_step(*rows.shape)):
+            weights = None if job.weights is None else job.weights[::step]
+            sample = centred(job.data[::step].copy(), weights)
+            foreseen = _foreseen(search, patience, sample, count.whole)
+        if foreseen is None:
+            found = GivenUp(0, _flat(columns.p))
+        else:
+            found = _growing(rows, ready, count, exponent, request, choice, foreseen)
     if isinstance(found, GivenUp):
         return found._replace(passes=passes + found.passes)
     spectrum, k = found.spectrum, found.k
@@ -71,6 +85,7 @@ class _Search(NamedTuple):
 
     tol: float
     enough: Patience | None
+    start: FloatArray | None = None
 
     @classmethod
     def of(cls, request: Request, precision: np.dtype[Any], enough: Patience | None) -> _Search:
@@ -78,6 +93,16 @@ class _Search(NamedTuple):
         if request.solver != "auto" or request.tol:
             return cls(request.tol, enough)
         return cls(FEWEST_UNITS * float(np.finfo(precision).eps), enough)
+
+
+def _foreseen(search: _Search, patience: Patience, sample: CentredRows, k: int) -> _Search | None:
+    """A search from where one in a sample leads; None where that shows no use in it."""
+    seen = glimpse(sample, k, tol=search.tol, rng=np.random.default_rng(0))
+    return None if patience.before(seen.left) else search._replace(start=seen.start)
+
+
+def _flat(p: int) -> str:
+    return f"no few directions stand out: {p:,}² of columns are quicker"
 
 
 class _Found(NamedTuple):
@@ -115,9 +140,7 @@ def _growing(
         if spectrum is None:
             n, p = rows.shape
             if n >= p:
-                return GivenUp(
-                    passes, f"no few directions stand out: {p:,}² of columns are quicker"
-                )
+                return GivenUp(passes, _flat(p))
             found = _by_row_gram(rows, columns, count, exponent)
             why = f"no few directions stand out: {n:,}² products of rows are quicker"
             return found._replace(
@@ -150,6 +173,7 @@ def _truncated(
             tol=search.tol,
             rng=rng,
             enough=search.enough,
+            start=search.start,
         )
     return randomized.solve_rows(
         rows,

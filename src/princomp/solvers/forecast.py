@@ -64,6 +64,10 @@ class Patience:
         """Asked with the products that are foretold, and those that there were."""
         return bool(np.isfinite(left)) and left > self._most and products >= _BELIEVED * self._most
 
+    def before(self, left: float) -> bool:
+        """Whether it need not begin, by the products that a look at some rows foretold."""
+        return bool(np.isfinite(left)) and left > self._most
+
 
 class Progress:
     """Notices a residual that has not halved over so many looks: it met the rounding."""

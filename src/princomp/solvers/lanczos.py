@@ -34,8 +34,10 @@ __all__ = [
     "lanczos",
     "longest",
     "next_block",
+    "search_room",
     "search_rows",
     "solve_rows",
+    "tolerance",
     "wide_block",
 ]
 
@@ -224,16 +226,18 @@ def search_rows(
     tol: float,
     rng: np.random.Generator,
     enough: Callable[[float, int], bool] | None = None,
+    start: FloatArray | None = None,
 ) -> tuple[Spectrum | None, int]:
     """The same, or no spectrum where ``enough`` ended the search; see :func:`lanczos`.
 
     ``tol`` 0 is what the precision of the products allows. Where it allows for it, the products of
     the search have the precision of the rows, if that is lower, and those of its end do not.
+    ``start``, a block of the width of :func:`wide_block`, is for searches on the side of columns.
     """
     n, p = rows.shape
-    exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.coarsest))
-    rough = exact < coarse <= tol
-    unit = coarse if rough else exact
+    exact = float(np.finfo(rows.dtype).eps)
+    unit = unit_of(rows, tol)
+    rough = unit > exact
     if not columns.column_scatter.any():
         return without_variance(k, p, unit), 0
     # Fused products read all rows once instead of twice, but vectors as long as rows cost more.
@@ -246,9 +250,9 @@ def search_rows(
         (lambda block: images(block.astype(rows.coarsest))) if rough else images,
         side,
         k,
-        tol=max(tol, FEWEST_UNITS * unit),
+        tol=tolerance(rows, tol),
         rng=rng,
-        start=rng.standard_normal((side, min(width, side))),
+        start=rng.standard_normal((side, min(width, side))) if start is None else start,
         room=search_room(side, k),
         enough=enough,
     )
@@ -275,6 +279,17 @@ def search_rows(
     values[columns.rank_limit :] = 0.0
     total = float(columns.column_scatter.sum()) / divisor
     return Spectrum(values, axes, total, roundoff(side, exact), residuals=residuals), passes
+
+
+def unit_of(rows: CentredRows, tol: float) -> float:
+    """Roundoff of a search's products: that of the rows, or more where ``tol`` allows for it."""
+    exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.coarsest))
+    return coarse if exact < coarse <= tol else exact
+
+
+def tolerance(rows: CentredRows, tol: float) -> float:
+    """Where a search ends for whom ``tol`` suffices: what its products allow, at least."""
+    return max(tol, FEWEST_UNITS * unit_of(rows, tol))
 
 
 def wide_block(k: int, step: int = _WIDE) -> int:
