@@ -133,7 +133,7 @@ void dense(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, bool weigh
 }
 
 template <class F32, class F32P, class F64> void all_dense(F32 f32, F32P f32_precise, F64 f64) {
-    for (ptrdiff_t p : {1, 3, 6, 7, 8, 13, 17, 31, 40, 97, 200})
+    for (ptrdiff_t p : {1, 3, 6, 7, 8, 13, 17, 31, 40, 54, 97, 103, 200})
         for (ptrdiff_t m : {1, 2, 5, 40, 300})
             for (bool weighted : {false, true}) {
                 dense<float>("moments_f32", f32, m, p, weighted, 6e-8);

@@ -8,7 +8,33 @@ from princomp.kernels.gram import moments, moments_twin
 
 # Around the widths of vectors, tiles and panels of every instruction set, and the chunk of
 # rows; the last is wide enough for long chunks.
-COLUMNS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 20, 24, 25, 31, 33, 48, 49, 96, 97, 130, 200)
+COLUMNS = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    8,
+    9,
+    12,
+    15,
+    16,
+    17,
+    20,
+    24,
+    25,
+    31,
+    33,
+    48,
+    49,
+    54,
+    96,
+    97,
+    103,
+    130,
+    200,
+)
 ROWS = (1, 2, 31, 33, 256, 300)
 PRECISIONS = (("f8", False), ("f4", False), ("f4", True))
 

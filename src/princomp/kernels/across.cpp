@@ -59,21 +59,21 @@ void pack(const T *x, index n, index stride, index at, index width, index held,
 
 template <class T, int bytes>
 int across(const T *x, index n, index p, index stride, const Centring<T> &centre, double *out) {
-    constexpr index lanes = bytes / index(sizeof(T));
-    const index padded = (n + lanes - 1) / lanes * lanes;
+    const Columns<T, bytes> columns(n, false); // rows here: what they are packed as
+    const index padded = columns.padded;
     index most = CHUNK_BYTES / (padded * index(sizeof(T))) / 2 * 2;
     most = most < FEWEST ? FEWEST : most > CHUNK ? CHUNK : most;
     // Tiles may take columns by twos, and read FEW numbers past a narrow last panel.
-    T *packed = static_cast<T *>(room.of(sizeof(T) * (most * padded + MANY)));
+    T *packed = static_cast<T *>(room.of(sizeof(T) * columns.packed(most)));
     if (!packed)
         return PRINCOMP_NO_MEMORY;
     for (index at = 0; at < p; at += most) {
         const index width = p - at < most ? p - at : most, held = width + width % 2;
         if (held != width)
             std::memset(packed, 0, sizeof(T) * held * padded);
-        std::memset(packed + held * padded, 0, sizeof(T) * MANY);
+        std::memset(packed + held * padded, 0, sizeof(T) * columns.past);
         pack<T, bytes>(x, n, stride, at, width, held, padded, centre, packed);
-        add_products<T, bytes>(packed, held, padded, {nullptr, nullptr}, {out, n, at == 0});
+        add_products<T, bytes>(packed, held, columns, {nullptr, nullptr}, {out, n, at == 0});
     }
     if (!p)
         std::memset(out, 0, sizeof(double) * n * n);

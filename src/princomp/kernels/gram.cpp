@@ -35,11 +35,23 @@ template <class In, class T, int bytes, bool weighted> struct Packed {
     static constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
 
     const In *x;
-    index p, stride, padded;
-    index safe; // rows before this one may be read up to `padded` columns
-    const T *shift;      // (padded,), zeros past p
+    index stride;
+    Columns<T, bytes> columns;
+    index p = columns.main, padded = columns.padded;
+    const T *shift;      // (padded, or all), zeros past p
     const double *roots; // of the weights (m,)
+    index safe;          // rows before this one may be read past their end
     M last;              // which lanes of the last vector of a row are columns
+
+    Packed(const In *x, index m, index stride, const Columns<T, bytes> &columns, const T *shift,
+           const double *roots)
+        : x(x), stride(stride), columns(columns), shift(shift), roots(roots) {
+        const index read = columns.rest ? p + columns.beside : padded;
+        const index spare = (m - 1) * stride + columns.count - read; // the last begins here
+        safe = spare < 0 ? 0 : stride ? spare / stride + 1 : m;
+        for (index i = 0; i < lanes; ++i)
+            last[i] = padded - lanes + i < p ? -1 : 0;
+    }
 
     static V lanes_of(const In *from, index count) {
         V v = {};
@@ -94,6 +106,44 @@ template <class In, class T, int bytes, bool weighted> struct Packed {
                     sums[at + v * lanes + i] += double(total[v][i]);
     }
 
+    // The columns beside the vectors, of some rows: by fours, the last of them filled up.
+    void beside(index row, index rows, T *to, double *sums) const {
+        typedef typename Vector<T, FEW * sizeof(T)>::type Four;
+        for (index b = 0; b < columns.rest; b += FEW) {
+            const index count = columns.rest - b < FEW ? columns.rest - b : FEW;
+            const In *from = x + row * stride + p + b;
+            typedef typename Vector<typename Bits<T>::type, FEW * sizeof(T)>::type Mask;
+            Four shifts = {}, total = {};
+            Mask there = {};
+            for (index i = 0; i < count; ++i) {
+                shifts[i] = shift[p + b + i];
+                there[i] = -1;
+            }
+            for (index r = 0; r < rows; ++r) {
+                Four value = {};
+                if (count == FEW || row + r < safe) {
+                    typedef typename Vector<In, FEW * sizeof(In)>::type Read;
+                    value = __builtin_convertvector(load<Read>(from + r * stride), Four);
+                    value = Four(Mask(value) & there);
+                } else {
+                    for (index i = 0; i < count; ++i)
+                        value[i] = T(from[r * stride + i]);
+                }
+                value -= shifts;
+                if constexpr (weighted) {
+                    const T root = T(roots[row + r]);
+                    value *= root;
+                    total += value * root;
+                } else {
+                    total += value;
+                }
+                store(to + r * columns.beside + b, value);
+            }
+            for (index i = 0; i < count; ++i)
+                sums[p + b + i] += double(total[i]);
+        }
+    }
+
     // Rows [row, row + rows) as panels, each (held, its width); what is left of them is zero.
     void chunk(index row, index rows, index held, T *to, double *sums) const {
         for (index done = 0; done < rows; done += STRIP_ROWS) {
@@ -114,11 +164,15 @@ template <class In, class T, int bytes, bool weighted> struct Packed {
                     at += lanes;
                 }
             }
+            if constexpr (Columns<T, bytes>::can_split)
+                beside(row + done, now, to + padded * held + done * columns.beside, sums);
         }
         for (index panel = 0; panel < padded; panel += width) {
             const index step = padded - panel < width ? padded - panel : width;
             std::memset(to + panel * held + rows * step, 0, sizeof(T) * step * (held - rows));
         }
+        std::memset(to + padded * held + rows * columns.beside, 0,
+                    sizeof(T) * columns.beside * (held - rows));
     }
 };
 
@@ -156,15 +210,15 @@ bool left_range(const In *x, index m, index p, index stride, const T *shift, con
 
 template <class In, class T, int bytes, bool weighted>
 int moments(const In *x, index m, index p, index stride, const double *weights, double *out) {
-    constexpr index lanes = bytes / index(sizeof(T));
     double *mean = out, *low = out + p, *scatter = out + 2 * p;
-    const index padded = (p + lanes - 1) / lanes * lanes;
+    const Columns<T, bytes> columns(p, true);
+    const index padded = columns.padded;
     const index fit = CHUNK_BYTES / (padded * index(sizeof(T))) / STRIP_ROWS * STRIP_ROWS;
     const index most = p >= WIDE ? WIDE_CHUNK_ROWS<T> : fit < CHUNK_ROWS ? fit : CHUNK_ROWS;
     const index rows = m < most ? m : most, held = rows + rows % 2; // tiles may take rows by twos
     // Packed rows (FEW more numbers are read past a narrow last panel), shift, sums, roots.
-    const std::size_t packed_size = (std::size_t(held * padded + MANY) * sizeof(T) + 63) / 64 * 64;
-    const std::size_t shift_size = (std::size_t(padded) * sizeof(T) + 63) / 64 * 64;
+    const std::size_t packed_size = (std::size_t(columns.packed(held)) * sizeof(T) + 63) / 64 * 64;
+    const std::size_t shift_size = (std::size_t(padded + columns.rest) * sizeof(T) + 63) / 64 * 64;
     char *memory = static_cast<char *>(
         room.of(packed_size + shift_size + sizeof(double) * (p + (weighted ? m : 0))));
     if (!memory)
@@ -180,18 +234,12 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
             roots[r] = std::sqrt(weights[r]);
         }
     }
-    std::memset(packed + held * padded, 0, MANY * sizeof(T));
+    std::memset(packed + columns.packed(held) - columns.past, 0, columns.past * sizeof(T));
     std::memset(shift, 0, shift_size);
     find_shift<In, T>(x, m, p, stride, weighted ? weights : nullptr, total, sums, shift);
     std::memset(sums, 0, sizeof(double) * p);
 
-    Packed<In, T, bytes, weighted> from;
-    from.x = x, from.p = p, from.stride = stride, from.padded = padded;
-    from.shift = shift, from.roots = roots;
-    const index spare = (m - 1) * stride + p - padded; // the last safe row begins here or before
-    from.safe = spare < 0 ? 0 : stride ? spare / stride + 1 : m;
-    for (index i = 0; i < lanes; ++i)
-        from.last[i] = padded - lanes + i < p ? -1 : 0;
+    const Packed<In, T, bytes, weighted> from(x, m, stride, columns, shift, roots);
     index chunks = 0;
     for (index row = 0; row < m; row += rows, ++chunks) {
         const index now = m - row < rows ? m - row : rows;
@@ -199,7 +247,7 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
         const char *next = reinterpret_cast<const char *>(x + (row + now) * stride);
         const index left = m - row - now < rows ? m - row - now : rows;
         const Ahead ahead = {next, next + left * stride * index(sizeof(In))};
-        add_products<T, bytes>(packed, now + now % 2, padded, ahead, {scatter, p, row == 0});
+        add_products<T, bytes>(packed, now + now % 2, columns, ahead, {scatter, p, row == 0});
     }
 
     for (index j = 0; j < p; ++j)
@@ -209,6 +257,7 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
         }
     if (sizeof(T) == 4 && left_range<In, T>(x, m, p, stride, shift, scatter, chunks))
         return PRINCOMP_LEFT_RANGE;
+    lift<T, bytes>(scatter, columns);
     for (index i = 0; i < p; ++i) {
         const double offset = sums[i] / total;
         const double base = double(shift[i]), high = base + offset, part = high - base;

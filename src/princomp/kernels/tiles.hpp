@@ -152,11 +152,56 @@ template <class T, int bytes> index left_columns(index rows, index padded) {
     return fit >= padded ? padded : fit > width ? fit : width;
 }
 
-// The upper triangle of a packed chunk's products, added to the scatter (p, p).
+// Columns in whole vectors, and the few that would leave most of another one empty: these are
+// packed beside one another, to be broadcast one by one over the vectors of all others.
+template <class T, int bytes> struct Columns {
+    static constexpr index lanes = bytes / index(sizeof(T));
+    // Half of a vector is more than a panel of them; and of few vectors the last is no great loss.
+    static constexpr bool can_split = FEW <= lanes / 2;
+    static constexpr index SPLIT = 3;
+    index count, main, padded; // of all; of those in vectors, without and with what fills them up
+    index rest, beside;        // of the others, and the width of their panel
+    explicit Columns(index p, bool split) : count(p) {
+        const index over = p % lanes;
+        rest = can_split && split && p >= SPLIT * lanes && over <= lanes / 2 ? over : 0;
+        main = p - rest;
+        padded = (main + lanes - 1) / lanes * lanes;
+        beside = (rest + FEW - 1) / FEW * FEW;
+    }
+    // Numbers of so many packed rows, and those that are read past them.
+    index packed(index rows) const { return rows * (padded + beside) + past; }
+    static constexpr index past = lanes > MANY ? lanes : MANY;
+};
+
+// Products of the columns beside the vectors with all, added to the scatter's last rows: what
+// belongs above the diagonal is below it.
 template <class T, int bytes>
-void add_products(const T *packed, index rows, index padded, Ahead ahead, const Scatter &scatter) {
-    const index p = scatter.p;
+void add_beside(const T *packed, index rows, const Columns<T, bytes> &columns, Ahead &ahead,
+                const Scatter &scatter) {
     constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
+    const index main = columns.main, step = columns.beside;
+    const T *few = packed + columns.padded * rows;
+    for (index i = 0; i < columns.rest; i += FEW) {
+        const index height = columns.rest - i;
+        for (index right = 0; right < main; right += width) {
+            const index right_step = main - right < width ? main - right : width;
+            tile_of<T, bytes, FEW>(right_step / lanes, few + i, step, packed + right * rows,
+                                   right_step, rows, ahead, scatter.at(main + i, right), height,
+                                   main - right);
+            ahead.advance(rows);
+        }
+        // A vector of them reaches into the next row: what it holds of that is not kept.
+        tile_of<T, bytes, FEW>(1, few + i, step, few, step, rows, ahead,
+                               scatter.at(main + i, main), height, columns.rest);
+    }
+}
+
+// The upper triangle of a packed chunk's products, added to the scatter (p, p); see `add_beside`.
+template <class T, int bytes>
+void add_products(const T *packed, index rows, const Columns<T, bytes> &columns, Ahead ahead,
+                  const Scatter &scatter) {
+    constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
+    const index p = columns.main, padded = columns.padded;
     const index some = left_columns<T, bytes>(rows, padded);
     for (index begin = 0; begin < p; begin += some)
         for (index right = begin; right < padded; right += width) {
@@ -185,6 +230,15 @@ void add_products(const T *packed, index rows, index padded, Ahead ahead, const 
                 ahead.advance(rows);
             }
         }
+    add_beside<T, bytes>(packed, rows, columns, ahead, scatter);
+}
+
+// The last rows of the lower triangle that `add_beside` left, as columns of the upper one.
+template <class T, int bytes> void lift(double *scatter, const Columns<T, bytes> &columns) {
+    const index p = columns.count;
+    for (index j = columns.main; j < p; ++j)
+        for (index i = 0; i < columns.main; ++i)
+            scatter[i * p + j] = scatter[j * p + i];
 }
 
 // A square of the upper triangle at (i, j) turned into the lower one, through the first cache.
