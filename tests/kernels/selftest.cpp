@@ -31,6 +31,10 @@ using std::vector;
     extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
                                            const T *, const T *, const T *, const T *, ptrdiff_t,  \
                                            T *, T *, T *, double *, double *);
+#define ROW_PASS(isa, name, T)                                                                     \
+    extern "C" int princomp_##isa##_##name(                                                        \
+        const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *, const T *, const T *, const T *,    \
+        const double *, const double *, ptrdiff_t, ptrdiff_t, T *, T *, double *, T *, double *);
 #define ACROSS(isa, name, T)                                                                       \
     extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
                                            const T *, const T *, const T *, double *);
@@ -60,6 +64,8 @@ using std::vector;
     SCORES(isa, scores_f64, double)                                                                \
     DENSE(isa, dense_pass_f32, float)                                                              \
     DENSE(isa, dense_pass_f64, double)                                                             \
+    ROW_PASS(isa, row_pass_f32, float)                                                             \
+    ROW_PASS(isa, row_pass_f64, double)                                                            \
     MOMENTS(isa, moments_f64, double)                                                              \
     PASS(isa, csr_pass_f64_f64_i32, double, double, std::int32_t)                                  \
     PASS(isa, csr_pass_f32_f64_i64, float, double, std::int64_t)                                   \
@@ -195,6 +201,42 @@ void vectors(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, ptrdiff_
     });
 }
 
+// y = A (Aᵀ Q − low summedᵀ) of small integers, exact too, tile by tile.
+template <class T, class Kernel>
+void row_images(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, ptrdiff_t tile) {
+    const ptrdiff_t padded = 64 / ptrdiff_t(sizeof(T)), strips = (m + 7) / 8 * 8;
+    vector<T> x(m * p), high(p, T(1)), q(strips * padded);
+    vector<double> low(p), summed(padded), images(m * padded), sums(padded);
+    for (ptrdiff_t i = 0; i < m * p; ++i)
+        x[i] = T(i % 3);
+    for (ptrdiff_t j = 0; j < p; ++j)
+        low[j] = double(j % 2);
+    for (ptrdiff_t r = 0; r < m; ++r)
+        for (ptrdiff_t c = 0; c < padded; ++c)
+            summed[c] += double(q[r * padded + c] = T((r + c) % 3 - 1));
+    for (ptrdiff_t j = 0; j < p; ++j)
+        for (ptrdiff_t c = 0; c < padded; ++c) {
+            double weight = -low[j] * summed[c];
+            for (ptrdiff_t r = 0; r < m; ++r)
+                weight += double(x[r * p + j] - high[j]) * double(q[r * padded + c]);
+            sums[c] += low[j] * weight;
+            for (ptrdiff_t r = 0; r < m; ++r)
+                images[r * padded + c] += double(x[r * p + j] - high[j]) * weight;
+        }
+    in_threads([&](int) {
+        vector<T> room(strips * tile), part(tile * padded), y(strips * padded);
+        vector<double> weights(tile * padded), found(padded);
+        demand(kernel(x.data(), m, p, p, high.data(), nullptr, nullptr, q.data(), low.data(),
+                      summed.data(), padded, tile, room.data(), part.data(), weights.data(),
+                      y.data(), found.data()) == 0,
+               what, m, p);
+        for (ptrdiff_t i = 0; i < m * padded; ++i)
+            demand(double(y[i]) == images[i], what, m, p);
+        for (ptrdiff_t c = 0; c < padded; ++c)
+            demand(found[c] == sums[c], what, m, p);
+    });
+}
+
 // Rows with each other, columns alone, and scores: of small integers too.
 template <class T, class Across, class Columns, class Scores>
 void sides(Across across, Columns columns, Scores scores, ptrdiff_t m, ptrdiff_t p) {
@@ -272,6 +314,15 @@ template <class F32, class F64> void all_vectors(F32 f32, F64 f64) {
             }
     vectors<float>("dense_pass_f32", f32, 300, 600, 1);
     vectors<double>("dense_pass_f64", f64, 300, 600, 2);
+}
+
+template <class F32, class F64> void all_row_images(F32 f32, F64 f64) {
+    for (ptrdiff_t p : {1, 16, 70})
+        for (ptrdiff_t m : {1, 8, 9, 1030})
+            for (ptrdiff_t tile : {16, 128}) {
+                row_images<float>("row_pass_f32", f32, m, p, tile);
+                row_images<double>("row_pass_f64", f64, m, p, tile);
+            }
 }
 
 // ---- sparse --------------------------------------------------------------------------------
@@ -420,6 +471,7 @@ template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small sma
               princomp_##isa##_scores_f32, princomp_##isa##_scores_f64);                           \
     spectra(princomp_##isa##_spectrum_f64, princomp_##isa##_small_f64);                            \
     all_vectors(princomp_##isa##_dense_pass_f32, princomp_##isa##_dense_pass_f64);                 \
+    all_row_images(princomp_##isa##_row_pass_f32, princomp_##isa##_row_pass_f64);                  \
     all_sparse(princomp_##isa##_csr_pass_f64_f64_i32, princomp_##isa##_csr_pass_f32_f64_i64,       \
                princomp_##isa##_csr_pass_f32_f32_i32, princomp_##isa##_csr_scatter_f64_i32,        \
                princomp_##isa##_csr_scatter_f32_i64, princomp_##isa##_csr_columns_f64_i32,         \

@@ -11,6 +11,7 @@ from helpers import EPS, EPS32
 from princomp.arrays import LINE, aligned
 from princomp.kernels import dense, native
 from princomp.kernels.dense import Affine
+from princomp.kernels.row_images import row_images
 
 KINDS = ["numpy", *native.instruction_sets()]
 # One row and column, fewer than a strip, ends of strips, tiles, chunks and vectors.
@@ -89,6 +90,28 @@ def test_rows_are_centred_scaled_and_weighted_on_the_way(kind, dtype, centred, s
     out[:] = 0.0
     dense.backward(rows, left, out, instructions=kind)
     close(out, whole.T @ left, np.abs(whole).T @ np.abs(left), dtype, m)
+
+
+@every_kind
+@every_dtype
+@pytest.mark.parametrize("shape", [*SHAPES, (1030, 70)])
+@pytest.mark.parametrize("width", [3, 24])
+@pytest.mark.parametrize("of", [{}, {"scaled": True, "rooted": True}])
+def test_images_of_rows_are_both_products_after_one_another(kind, dtype, shape, width, of):
+    m, p = shape
+    rows, whole = table(m, p, dtype, **of)
+    rng = np.random.default_rng(2)
+    low = rng.standard_normal(p)
+    roots = np.ones(m) if rows.roots is None else rows.roots.astype(np.float64)
+    left = dense.padded(rng.standard_normal((m, width)), np.dtype(dtype))
+    for taken in (None, low):
+        off = np.zeros(p) if taken is None else taken
+        product, sums = row_images(rows, left, low=taken, instructions=kind)
+        weights = whole.T @ left - np.outer(off, roots @ left)
+        sizes = np.abs(whole).T @ np.abs(left) + np.abs(np.outer(off, roots @ np.abs(left)))
+        assert product.dtype == dtype
+        close(product, whole @ weights, np.abs(whole) @ sizes, dtype, m + p)
+        close(sums, off @ weights, np.abs(off) @ sizes, dtype, m)
 
 
 @every_kind

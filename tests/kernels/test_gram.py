@@ -8,33 +8,7 @@ from princomp.kernels.gram import moments, moments_twin
 
 # Around the widths of vectors, tiles and panels of every instruction set, and the chunk of
 # rows; the last is wide enough for long chunks.
-COLUMNS = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    7,
-    8,
-    9,
-    12,
-    15,
-    16,
-    17,
-    20,
-    24,
-    25,
-    31,
-    33,
-    48,
-    49,
-    54,
-    96,
-    97,
-    103,
-    130,
-    200,
-)
+COLUMNS = (*range(1, 10), 12, 15, 16, 17, 20, 24, 25, 31, 33, 48, 49, 54, 96, 97, 103, 130, 200)
 ROWS = (1, 2, 31, 33, 256, 300)
 PRECISIONS = (("f8", False), ("f4", False), ("f4", True))
 
@@ -85,8 +59,16 @@ def test_moments_of_any_shape_are_within_a_few_roundings(kernel, dtype, precise)
 
 def test_long_chunks_of_wide_rows_too(kernel):
     rng = np.random.default_rng(1)
+    some = np.r_[:60, 710:770]  # all of them in extended precision take ten seconds
+
+    def of_some(found):
+        scatter = found.scatter[np.ix_(some, some)]
+        return found._replace(mean=found.mean[some], mean_low=found.mean_low[some], scatter=scatter)
+
     for dtype in ("f8", "f4"):
-        check(kernel, rng.standard_normal((530, 770)).astype(dtype))
+        rows = rng.standard_normal((530, 770)).astype(dtype)
+        found = of_some(kernel(rows))
+        check(lambda *_, found=found, **__: found, rows[:, some])
 
 
 @pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)

@@ -16,7 +16,7 @@ import numpy as np
 from princomp.arrays import LINE, FloatArray, aligned, scratch
 from princomp.kernels import native
 
-__all__ = ["Affine", "backward", "forward", "images", "padded"]
+__all__ = ["Affine", "backward", "check", "empty_scores", "forward", "images", "padded"]
 
 # What the kernel centres at a time: bytes, or a strip of so many rows where that is more.
 _ROOM, _STRIP = 2**19, 8
@@ -136,26 +136,26 @@ def images(
     ndarray of shape (w,)
         In float64.
     """
-    _check(rows, right, rows.shape[1], out)
+    check(rows, right, rows.shape[1], out)
     kernel = rows.kernel(_function, "dense_pass", instructions)
     if kernel is None:
         return _images_twin(rows, right, out, taken)
     sums = np.zeros(right.shape[1])
-    scores = _empty_scores(rows, right)
+    scores = empty_scores(rows, right)
     _call(kernel, rows, right, taken, scores, out, sums)
     return sums
 
 
 def forward(rows: Affine, right: FloatArray, *, instructions: str = "") -> FloatArray:
     """A Q (m, w) for Q = ``right``, :func:`padded`."""
-    _check(rows, right, rows.shape[1])
+    check(rows, right, rows.shape[1])
     kernel = rows.kernel(_function, "dense_pass", instructions)
     if kernel is None:
         product = np.empty((rows.shape[0], right.shape[1]), rows.dtype)
         for span in _panels(rows):
             np.matmul(rows.part(span).formed(), right, out=product[span])
         return product
-    scores = _empty_scores(rows, right)
+    scores = empty_scores(rows, right)
     _call(kernel, rows, right, None, scores, None, np.zeros(right.shape[1]))
     return scores[: rows.shape[0]]
 
@@ -163,13 +163,13 @@ def forward(rows: Affine, right: FloatArray, *, instructions: str = "") -> Float
 def backward(rows: Affine, left: FloatArray, out: FloatArray, *, instructions: str = "") -> None:
     """Add Aᵀ Y to ``out`` (p, w) in float64, for Y = ``left`` (m, w), :func:`padded`."""
     m = rows.shape[0]
-    _check(rows, left, m, out)
+    check(rows, left, m, out)
     kernel = rows.kernel(_function, "dense_pass", instructions)
     if kernel is None:
         for span in _panels(rows):
             out += rows.part(span).formed().T @ left[span]
         return
-    scores = _empty_scores(rows, left)
+    scores = empty_scores(rows, left)
     scores[:m] = left
     scores[m:] = 0.0
     _call(kernel, rows, None, None, scores, out, np.zeros(left.shape[1]))
@@ -204,7 +204,7 @@ def _function(name: str, instructions: str) -> Any:
     return native.function(name, *_SIGNATURE, instructions=instructions)
 
 
-def _check(rows: Affine, given: FloatArray, length: int, out: FloatArray | None = None) -> None:
+def check(rows: Affine, given: FloatArray, length: int, out: FloatArray | None = None) -> None:
     """Refuse vectors that do not go with the rows, or sums that are not of such vectors."""
     w = given.shape[1]
     lawful = len(given) == length and given.dtype == rows.dtype
@@ -216,7 +216,7 @@ def _check(rows: Affine, given: FloatArray, length: int, out: FloatArray | None 
         raise ValueError("arrays of other shapes or precisions than the rows")
 
 
-def _empty_scores(rows: Affine, vectors: FloatArray) -> FloatArray:
+def empty_scores(rows: Affine, vectors: FloatArray) -> FloatArray:
     """For whole strips of rows."""
     return aligned((-(-rows.shape[0] // _STRIP) * _STRIP, vectors.shape[1]), rows.dtype)
 

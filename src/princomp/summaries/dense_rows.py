@@ -22,6 +22,7 @@ from princomp.arrays import LINE, FloatArray, aligned
 from princomp.kernels import dense
 from princomp.kernels.across import row_products
 from princomp.kernels.dense import Affine
+from princomp.kernels.row_images import row_images
 from princomp.summaries.blocks import Weights
 from princomp.threads import in_order
 
@@ -227,20 +228,10 @@ class DenseRows:
         """AAᵀ @ vectors (n, m) in float64, in one pass over X by pieces of columns."""
         (n, p), m = self.shape, vectors.shape[1]
         narrow = dense.padded(vectors, self.dtype)
-        summed = self._rooted(narrow).sum(axis=0, dtype=np.float64)
 
-        def piece(columns: slice) -> tuple[FloatArray, FloatArray | float]:
-            above = self.above.part(slice(None), columns)
-            weights = self._buffer((above.shape[1], narrow.shape[1]))
-            dense.backward(above, narrow, weights)
-            sums: FloatArray | float = 0.0
-            if self.low is not None:
-                low = self.low[columns]
-                weights -= np.outer(low, summed)
-                sums = low @ weights
-            total = dense.forward(above, weights.astype(self.dtype, copy=False))
-            self.spare.append(weights)
-            return total, sums
+        def piece(columns: slice) -> tuple[FloatArray, FloatArray]:
+            low = None if self.low is None else self.low[columns]
+            return row_images(self.above.part(slice(None), columns), narrow, low=low)
 
         images = np.zeros((n, narrow.shape[1]))
         gathered = np.zeros(narrow.shape[1])

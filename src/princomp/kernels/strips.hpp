@@ -1,0 +1,170 @@
+// Strips of dense rows, centred in the cache, and their products with a block of vectors.
+//
+// Included by each source that multiplies them: PRINCOMP_ISA names the instruction set at hand,
+// PRINCOMP_LANES its bytes a vector, PRINCOMP_REGISTERS how many vectors it holds.
+
+#pragma once
+
+#include "vectors.hpp"
+
+#include <cstring>
+
+namespace PRINCOMP_ISA {
+namespace {
+
+// Rows of a strip.
+constexpr int ROWS = 8;
+// Rows whose products are summed in their own precision.
+constexpr index CHUNK_ROWS = 512;
+// Sums that do not wait for one another, as each waits for its products.
+constexpr int BUSY = 4;
+// Vectors that eight sums, or eight rows of y, of each fit in the registers.
+constexpr int WIDEST = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
+
+// Rows of A in memory, and what centres them.
+template <class T> struct Rows {
+    const T *x;
+    index m, p, stride;
+    const T *high, *divisor, *roots; // (p,), (p,) and (m,), or null
+
+    // Columns [at, at + width) of a strip, into (ROWS, width); rows past the last are zero.
+    void centre(index row, index at, index width, T *to) const {
+        for (int i = 0; i < ROWS; ++i, to += width) {
+            if (row + i >= m) {
+                std::memset(to, 0, sizeof(T) * width);
+                continue;
+            }
+            const T *from = x + (row + i) * stride + at;
+            if (!high)
+                std::memcpy(to, from, sizeof(T) * width);
+            else
+                for (index j = 0; j < width; ++j)
+                    to[j] = from[j] - high[at + j];
+            if (divisor)
+                for (index j = 0; j < width; ++j)
+                    to[j] /= divisor[at + j];
+            if (roots) {
+                const T root = roots[row + i];
+                for (index j = 0; j < width; ++j)
+                    to[j] *= root;
+            }
+        }
+    }
+};
+
+// What the next strip will read: called for while this one is multiplied, a line of each row at a
+// time. Asked for at once, its lines would wait for each other.
+template <class T> struct Next {
+    static constexpr index line = LINE / index(sizeof(T));
+    const T *x; // or null
+    index stride;
+
+    void call(index column) const {
+        if (x)
+            for (int i = 0; i < ROWS; ++i)
+                __builtin_prefetch(x + i * stride + column, 0, 2);
+    }
+};
+
+// y (ROWS, padded) += strip (ROWS, width) · q (width, padded), for `wide` vectors of columns.
+template <class T, int bytes, int wide>
+void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T> next) {
+    typedef typename Vector<T, bytes>::type V;
+    constexpr index lanes = bytes / index(sizeof(T));
+    V sums[ROWS][wide];
+    for (int i = 0; i < ROWS; ++i)
+        for (int v = 0; v < wide; ++v)
+            sums[i][v] = *reinterpret_cast<const V *>(y + i * padded + v * lanes);
+    for (index j = 0; j < width; ++j) {
+        if (j % next.line == 0)
+            next.call(j);
+        V values[wide];
+#pragma GCC unroll 8
+        for (int v = 0; v < wide; ++v)
+            values[v] = *reinterpret_cast<const V *>(q + j * padded + v * lanes);
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; ++i) {
+            const T one = strip[i * width + j];
+#pragma GCC unroll 8
+            for (int v = 0; v < wide; ++v)
+                sums[i][v] += one * values[v];
+        }
+    }
+    for (int i = 0; i < ROWS; ++i)
+        for (int v = 0; v < wide; ++v)
+            *reinterpret_cast<V *>(y + i * padded + v * lanes) = sums[i][v];
+}
+
+// Some columns: z (some, padded) += stripᵀ (some, ROWS) · values (ROWS). Inlined, or the values
+// would leave the registers.
+template <class T, class V, int wide, int some>
+inline __attribute__((always_inline)) void
+add_columns(const T *strip, index width, const V (&values)[ROWS][wide], T *z, index padded) {
+    constexpr index lanes = sizeof(V) / sizeof(T);
+    V sums[some][wide];
+#pragma GCC unroll 8
+    for (int j = 0; j < some; ++j)
+#pragma GCC unroll 8
+        for (int v = 0; v < wide; ++v)
+            sums[j][v] = *reinterpret_cast<const V *>(z + j * padded + v * lanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < ROWS; ++i)
+#pragma GCC unroll 8
+        for (int j = 0; j < some; ++j) {
+            const T one = strip[i * width + j];
+#pragma GCC unroll 8
+            for (int v = 0; v < wide; ++v)
+                sums[j][v] += one * values[i][v];
+        }
+#pragma GCC unroll 8
+    for (int j = 0; j < some; ++j)
+#pragma GCC unroll 8
+        for (int v = 0; v < wide; ++v)
+            *reinterpret_cast<V *>(z + j * padded + v * lanes) = sums[j][v];
+}
+
+// z (width, padded) += stripᵀ (width, ROWS) · y (ROWS, padded).
+template <class T, int bytes, int wide>
+void backward(const T *strip, index width, const T *y, T *z, index padded, Next<T> next) {
+    typedef typename Vector<T, bytes>::type V;
+    constexpr index lanes = bytes / index(sizeof(T));
+    constexpr int some = wide < BUSY / 2 ? BUSY : 2;
+    V values[ROWS][wide];
+    for (int i = 0; i < ROWS; ++i)
+        for (int v = 0; v < wide; ++v)
+            values[i][v] = *reinterpret_cast<const V *>(y + i * padded + v * lanes);
+    index j = 0;
+    for (; j + some <= width; j += some) {
+        if (j % next.line == 0)
+            next.call(j);
+        add_columns<T, V, wide, some>(strip + j, width, values, z + j * padded, padded);
+    }
+    for (; j < width; ++j)
+        add_columns<T, V, wide, 1>(strip + j, width, values, z + j * padded, padded);
+}
+
+#define PRINCOMP_GROUPS(call, strip, width, one, other, next)                                      \
+    for (index c = 0; c < padded; next.x = nullptr) {                                              \
+        const index left = (padded - c) / lanes;                                                   \
+        if (WIDEST >= 3 && left >= 3 && left != 4) {                                               \
+            call<T, bytes, WIDEST >= 3 ? 3 : 1>(strip, width, one, other, padded, next);           \
+            c += 3 * lanes;                                                                        \
+        } else if (WIDEST >= 2 && left >= 2) {                                                     \
+            call<T, bytes, WIDEST >= 2 ? 2 : 1>(strip, width, one, other, padded, next);           \
+            c += 2 * lanes;                                                                        \
+        } else {                                                                                   \
+            call<T, bytes, 1>(strip, width, one, other, padded, next);                             \
+            c += lanes;                                                                            \
+        }                                                                                          \
+    }
+
+// Sums of some rows are added in doubles, and begin anew.
+template <class T> void add(T *from, double *to, index count) {
+    for (index i = 0; i < count; ++i) {
+        to[i] += double(from[i]);
+        from[i] = T(0);
+    }
+}
+
+} // namespace
+} // namespace PRINCOMP_ISA
