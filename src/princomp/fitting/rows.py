@@ -59,18 +59,14 @@ def solve_rows(job: Job, columns: Columns, choice: Choice, passes: int) -> Solve
     if choice.solver == "row_gram":
         found: _Found | GivenUp = _by_row_gram(rows, ready, count, exponent)
     else:
-        facts = request.facts(job.data)
-        patience = _enough(facts, choice, count.wanted, rows.step)
-        search = _Search.of(request, job.data.dtype, patience)
-        foreseen: _Search | None = search
-        if patience is not None and count.whole and (step := sample_step(*rows.shape)):
+        search = _search_of(job, rows, choice, count)
+        if (step := search.sample_step(rows, count)) is not None:
             weights = None if job.weights is None else job.weights[::step]
-            sample = centred(job.data[::step].copy(), weights)
-            foreseen = _foreseen(search, patience, sample, count.whole)
-        if foreseen is None:
+            search = search.from_sample(centred(job.data[::step].copy(), weights), count)
+        if search.hopeless:
             found = GivenUp(0, _flat(columns.p))
         else:
-            found = _growing(rows, ready, count, exponent, request, choice, foreseen)
+            found = _growing(rows, ready, count, exponent, request, choice, search)
     if isinstance(found, GivenUp):
         return found._replace(passes=passes + found.passes)
     spectrum, k = found.spectrum, found.k
@@ -81,24 +77,32 @@ def solve_rows(job: Job, columns: Columns, choice: Choice, passes: int) -> Solve
 
 
 class _Search(NamedTuple):
-    """When a search may end: at a residual, or given up (see ``lanczos``)."""
+    """Where a search begins, and when it may end: at a residual, or given up (see ``lanczos``)."""
 
     tol: float
     enough: Patience | None
     start: FloatArray | None = None
+    hopeless: bool = False
 
-    @classmethod
-    def of(cls, request: Request, precision: np.dtype[Any], enough: Patience | None) -> _Search:
-        """What the precision of the rows as they were given allows, unless more was asked for."""
-        if request.solver != "auto" or request.tol:
-            return cls(request.tol, enough)
-        return cls(FEWEST_UNITS * float(np.finfo(precision).eps), enough)
+    def sample_step(self, rows: CentredRows, count: Count) -> int | None:
+        """Which row is the next of a sample, None where it is not worth looking at one."""
+        return sample_step(*rows.shape) if self.enough is not None and count.whole else None
+
+    def from_sample(self, sample: CentredRows, count: Count) -> _Search:
+        """The same from where a search in a sample leads, if there is any use in it."""
+        assert self.enough is not None
+        assert count.whole is not None
+        seen = glimpse(sample, count.whole, tol=self.tol, rng=np.random.default_rng(0))
+        return self._replace(start=seen.start, hopeless=self.enough.before(seen.left))
 
 
-def _foreseen(search: _Search, patience: Patience, sample: CentredRows, k: int) -> _Search | None:
-    """A search from where one in a sample leads; None where that shows no use in it."""
-    seen = glimpse(sample, k, tol=search.tol, rng=np.random.default_rng(0))
-    return None if patience.before(seen.left) else search._replace(start=seen.start)
+def _search_of(job: Job, rows: CentredRows, choice: Choice, count: Count) -> _Search:
+    """What the precision of the rows as they were given allows, unless more was asked for."""
+    request = job.request
+    enough = _enough(request.facts(job.data), choice, count.wanted, rows.step)
+    if request.solver != "auto" or request.tol:
+        return _Search(request.tol, enough)
+    return _Search(FEWEST_UNITS * float(np.finfo(job.data.dtype).eps), enough)
 
 
 def _flat(p: int) -> str:
