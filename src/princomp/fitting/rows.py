@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,14 +60,7 @@ def solve_rows(job: Job, columns: Columns, choice: Choice, passes: int) -> Solve
     if choice.solver == "row_gram":
         found: _Found | GivenUp = _by_row_gram(rows, ready, count, exponent)
     else:
-        search = _search_of(job, rows, choice, count)
-        if (step := search.sample_step(rows, count)) is not None:
-            weights = None if job.weights is None else job.weights[::step]
-            search = search.from_sample(centred(job.data[::step].copy(), weights), count)
-        if search.hopeless:
-            found = GivenUp(0, _flat(columns.p))
-        else:
-            found = _growing(rows, ready, count, exponent, request, choice, search)
+        found = _by_search(job, centred, rows, ready, count, exponent, choice)
     if isinstance(found, GivenUp):
         return found._replace(passes=passes + found.passes)
     spectrum, k = found.spectrum, found.k
@@ -82,18 +76,6 @@ class _Search(NamedTuple):
     tol: float
     enough: Patience | None
     start: FloatArray | None = None
-    hopeless: bool = False
-
-    def sample_step(self, rows: CentredRows, count: Count) -> int | None:
-        """Which row is the next of a sample, None where it is not worth looking at one."""
-        return sample_step(*rows.shape) if self.enough is not None and count.whole else None
-
-    def from_sample(self, sample: CentredRows, count: Count) -> _Search:
-        """The same from where a search in a sample leads, if there is any use in it."""
-        assert self.enough is not None
-        assert count.whole is not None
-        seen = glimpse(sample, count.whole, tol=self.tol, rng=np.random.default_rng(0))
-        return self._replace(start=seen.start, hopeless=self.enough.before(seen.left))
 
 
 def _search_of(job: Job, rows: CentredRows, choice: Choice, count: Count) -> _Search:
@@ -122,6 +104,27 @@ def _by_row_gram(rows: CentredRows, columns: Columns, count: Count, exponent: in
     k = count(spectrum.times_power(2 * exponent))
     assert k is not None  # all variances that it asks for are known
     return _Found(spectrum, k, passes)
+
+
+def _by_search(
+    job: Job,
+    centred: Callable[[Any, Weights], CentredRows],
+    rows: CentredRows,
+    columns: Columns,
+    count: Count,
+    exponent: int,
+    choice: Choice,
+) -> _Found | GivenUp:
+    """A search from where one in a sample of many rows leads, unless that shows no use in it."""
+    search, step = _search_of(job, rows, choice, count), sample_step(*rows.shape)
+    if search.enough is not None and count.whole and step is not None:
+        weights = None if job.weights is None else job.weights[::step]
+        sample = centred(job.data[::step].copy(), weights)
+        seen = glimpse(sample, count.whole, tol=search.tol, rng=np.random.default_rng(0))
+        if search.enough.before(seen.left):
+            return GivenUp(0, _flat(columns.p))
+        search = search._replace(start=seen.start)
+    return _growing(rows, columns, count, exponent, job.request, choice, search)
 
 
 def _growing(

@@ -31,12 +31,6 @@ template <class T, int bytes> struct Pass {
         return both ? room + at * (last - first) + (row - first) * width : room;
     }
 
-    // The same columns of the strip after this one, if it is whole.
-    Next<T> ahead(index row, index at) const {
-        const bool whole = row + 2 * ROWS <= rows.m;
-        return {whole ? rows.x + (row + ROWS) * rows.stride + at : nullptr, rows.stride};
-    }
-
     // y of rows [first, last), which starts at zero.
     void scores(index first, index last, T *y) const {
         std::memset(y, 0, sizeof(T) * (last - first) * padded);
@@ -47,7 +41,7 @@ template <class T, int bytes> struct Pass {
                 rows.centre(row, at, width, tile_of);
                 T *to = y + (row - first) * padded;
                 const T *q = right + at * padded;
-                Next<T> next = ahead(row, at);
+                Next<T> next = rows.after(row, at);
                 PRINCOMP_GROUPS(forward, tile_of, width, q + c, to + c, next)
             }
         }
@@ -75,7 +69,7 @@ template <class T, int bytes> struct Pass {
                     rows.centre(row, at, width, tile_of);
                 const T *from = y + (row - first) * padded;
                 T *to = z + at * padded;
-                Next<T> next = both ? Next<T>{nullptr, 0} : ahead(row, at);
+                Next<T> next = both ? Next<T>{nullptr, 0} : rows.after(row, at);
                 PRINCOMP_GROUPS(backward, tile_of, width, from + c, to + c, next)
             }
         }

@@ -16,7 +16,16 @@ import numpy as np
 from princomp.arrays import LINE, FloatArray, aligned, scratch
 from princomp.kernels import native
 
-__all__ = ["Affine", "backward", "check", "empty_scores", "forward", "images", "padded"]
+__all__ = [
+    "Affine",
+    "backward",
+    "check",
+    "empty_scores",
+    "filled_scores",
+    "forward",
+    "images",
+    "padded",
+]
 
 # What the kernel centres at a time: bytes, or a strip of so many rows where that is more.
 _ROOM, _STRIP = 2**19, 8
@@ -162,17 +171,13 @@ def forward(rows: Affine, right: FloatArray, *, instructions: str = "") -> Float
 
 def backward(rows: Affine, left: FloatArray, out: FloatArray, *, instructions: str = "") -> None:
     """Add Aᵀ Y to ``out`` (p, w) in float64, for Y = ``left`` (m, w), :func:`padded`."""
-    m = rows.shape[0]
-    check(rows, left, m, out)
+    check(rows, left, rows.shape[0], out)
     kernel = rows.kernel(_function, "dense_pass", instructions)
     if kernel is None:
         for span in _panels(rows):
             out += rows.part(span).formed().T @ left[span]
         return
-    scores = empty_scores(rows, left)
-    scores[:m] = left
-    scores[m:] = 0.0
-    _call(kernel, rows, None, None, scores, out, np.zeros(left.shape[1]))
+    _call(kernel, rows, None, None, filled_scores(rows, left), out, np.zeros(left.shape[1]))
 
 
 def _images_twin(
@@ -219,6 +224,13 @@ def check(rows: Affine, given: FloatArray, length: int, out: FloatArray | None =
 def empty_scores(rows: Affine, vectors: FloatArray) -> FloatArray:
     """For whole strips of rows."""
     return aligned((-(-rows.shape[0] // _STRIP) * _STRIP, vectors.shape[1]), rows.dtype)
+
+
+def filled_scores(rows: Affine, left: FloatArray) -> FloatArray:
+    """The same, with ``left`` (m, w) and zeros past it."""
+    scores = empty_scores(rows, left)
+    scores[: len(left)], scores[len(left) :] = left, 0.0
+    return scores
 
 
 def _call(

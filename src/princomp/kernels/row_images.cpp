@@ -18,7 +18,7 @@ template <class T, int bytes>
 int row_pass(const Rows<T> &rows, const T *left, Low low, index padded, index tile, T *room,
              T *part, double *weights, T *y, double *sums) {
     constexpr index lanes = bytes / index(sizeof(T));
-    const index m = rows.m, whole = (m + ROWS - 1) / ROWS * ROWS;
+    const index whole = (rows.m + ROWS - 1) / ROWS * ROWS;
     std::memset(y, 0, sizeof(T) * whole * padded);
     for (index at = 0; at < rows.p; at += tile) {
         const index width = rows.p - at < tile ? rows.p - at : tile;
@@ -27,8 +27,7 @@ int row_pass(const Rows<T> &rows, const T *left, Low low, index padded, index ti
         for (index row = 0; row < whole; row += ROWS) {
             T *strip = room + row * width;
             rows.centre(row, at, width, strip);
-            const bool more = row + 2 * ROWS <= m;
-            Next<T> next = {more ? rows.x + (row + ROWS) * rows.stride + at : nullptr, rows.stride};
+            Next<T> next = rows.after(row, at);
             const T *q = left + row * padded;
             PRINCOMP_GROUPS(backward, strip, width, q + c, part + c, next)
             if ((row + ROWS) % CHUNK_ROWS == 0)
@@ -56,9 +55,10 @@ int row_pass(const Rows<T> &rows, const T *left, Low low, index padded, index ti
 } // namespace
 } // namespace PRINCOMP_ISA
 
-// Rows x (m, p), `stride` numbers apart; high, divisor (p,) and roots (m,), or null; left (m up to a multiple of 8, padded), zero past m; low (p,) and summed
-// (padded,) in doubles, or null; tile: columns that are centred at a time into room (m up to a
-// multiple of 8, tile). part, weights (tile, padded); y as left; sums (padded,) are added to.
+// Rows x (m, p), `stride` numbers apart; high, divisor (p,) and roots (m,), or null; left (m up to
+// a multiple of 8, padded), zero past m; low (p,) and summed (padded,) in doubles, or low null;
+// tile: columns that are centred at a time into room (m up to a multiple of 8, tile). part and
+// weights (tile, padded); y as left; sums (padded,) are added to.
 #define PRINCOMP_ROW_PASS(name, T)                                                                 \
     PRINCOMP_EXPORT(name)                                                                          \
     (const T *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride, const T *high,         \

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import LINE, FloatArray, aligned, scratch
+from princomp.arrays import LINE, FloatArray, scratch
 from princomp.kernels import native
-from princomp.kernels.dense import Affine, backward, check, empty_scores, forward
+from princomp.kernels.dense import Affine, backward, check, empty_scores, filled_scores, forward
 
 __all__ = ["row_images"]
 
@@ -53,13 +53,12 @@ def row_images(
     check(rows, left, m)
     rooted = left if rows.roots is None else left * rows.roots[:, None]
     summed = rooted.sum(axis=0, dtype=np.float64)
-    given = empty_scores(rows, left)
-    tile = min(_ROOM // max(len(given), 1), _LONGEST) // LINE * LINE
+    tile = min(_ROOM // max(m, 1), _LONGEST) // LINE * LINE
     met = tile >= _SHORTEST
     kernel = rows.kernel(_function, "row_pass", instructions) if met else None
     if kernel is None:
         return _one_after_the_other(rows, left, low, summed, instructions)
-    given[:m], given[m:] = left, 0.0
+    given = filled_scores(rows, left)
     product, sums = empty_scores(rows, left), np.zeros(w)
     _call(kernel, rows, given, low, summed, tile // rows.dtype.itemsize, product, sums)
     return product[:m], sums
@@ -73,14 +72,18 @@ def _one_after_the_other(
     instructions: str,
 ) -> tuple[FloatArray, FloatArray]:
     """The same in two reads of the rows."""
-    weights = np.zeros((rows.shape[1], left.shape[1]))
+    shape = (rows.shape[1], left.shape[1])
+    weights = scratch("row weights", shape, np.float64)
+    weights[:] = 0.0
     backward(rows, left, weights, instructions=instructions)
     sums = np.zeros(left.shape[1])
     if low is not None:
         weights -= np.outer(low, summed)
         sums = low @ weights
-    narrow = aligned(weights.shape, rows.dtype)
-    narrow[:] = weights
+    narrow = weights
+    if rows.dtype != np.float64:
+        narrow = scratch("row part", shape, rows.dtype)
+        narrow[:] = weights
     return forward(rows, narrow, instructions=instructions), sums
 
 

@@ -21,11 +21,31 @@ constexpr int BUSY = 4;
 // Vectors that eight sums, or eight rows of y, of each fit in the registers.
 constexpr int WIDEST = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
 
+// What the next strip will read: called for while this one is multiplied, a line of each row at a
+// time. Asked for at once, its lines would wait for each other.
+template <class T> struct Next {
+    static constexpr index line = LINE / index(sizeof(T));
+    const T *x; // or null
+    index stride;
+
+    void call(index column) const {
+        if (x)
+            for (int i = 0; i < ROWS; ++i)
+                __builtin_prefetch(x + i * stride + column, 0, 2);
+    }
+};
+
 // Rows of A in memory, and what centres them.
 template <class T> struct Rows {
     const T *x;
     index m, p, stride;
     const T *high, *divisor, *roots; // (p,), (p,) and (m,), or null
+
+    // The same columns of the strip after this one, if it is whole.
+    Next<T> after(index row, index at) const {
+        const bool whole = row + 2 * ROWS <= m;
+        return {whole ? x + (row + ROWS) * stride + at : nullptr, stride};
+    }
 
     // Columns [at, at + width) of a strip, into (ROWS, width); rows past the last are zero.
     void centre(index row, index at, index width, T *to) const {
@@ -49,20 +69,6 @@ template <class T> struct Rows {
                     to[j] *= root;
             }
         }
-    }
-};
-
-// What the next strip will read: called for while this one is multiplied, a line of each row at a
-// time. Asked for at once, its lines would wait for each other.
-template <class T> struct Next {
-    static constexpr index line = LINE / index(sizeof(T));
-    const T *x; // or null
-    index stride;
-
-    void call(index column) const {
-        if (x)
-            for (int i = 0; i < ROWS; ++i)
-                __builtin_prefetch(x + i * stride + column, 0, 2);
     }
 };
 

@@ -236,7 +236,7 @@ def search_rows(
     """
     n, p = rows.shape
     exact = float(np.finfo(rows.dtype).eps)
-    unit = unit_of(rows, tol)
+    unit = _unit_of(rows, tol)
     rough = unit > exact
     if not columns.column_scatter.any():
         return without_variance(k, p, unit), 0
@@ -281,7 +281,7 @@ def search_rows(
     return Spectrum(values, axes, total, roundoff(side, exact), residuals=residuals), passes
 
 
-def unit_of(rows: CentredRows, tol: float) -> float:
+def _unit_of(rows: CentredRows, tol: float) -> float:
     """Roundoff of a search's products: that of the rows, or more where ``tol`` allows for it."""
     exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.coarsest))
     return coarse if exact < coarse <= tol else exact
@@ -289,7 +289,7 @@ def unit_of(rows: CentredRows, tol: float) -> float:
 
 def tolerance(rows: CentredRows, tol: float) -> float:
     """Where a search ends for whom ``tol`` suffices: what its products allow, at least."""
-    return max(tol, FEWEST_UNITS * unit_of(rows, tol))
+    return max(tol, FEWEST_UNITS * _unit_of(rows, tol))
 
 
 def wide_block(k: int, step: int = _WIDE) -> int:
