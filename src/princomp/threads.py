@@ -139,8 +139,14 @@ def uninterrupted(work: Callable[[], R]) -> tuple[R, BaseException | None]:
 
     Signals reach the main thread only: in another one the work goes on to its end.
     """
+    held: int | None = getattr(_allowed, "threads", None)
+
+    def as_here() -> R:
+        with at_most(held):
+            return work()
+
     with _workers(1) as pool:
-        future = pool.executor.submit(work)
+        future = pool.executor.submit(as_here)
         try:
             return future.result(), None
         except (KeyboardInterrupt, SystemExit) as stop:

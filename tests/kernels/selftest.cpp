@@ -20,6 +20,14 @@ using std::vector;
 #define MOMENTS(isa, name, In)                                                                     \
     extern "C" int princomp_##isa##_##name(const In *, ptrdiff_t, ptrdiff_t, ptrdiff_t,            \
                                            const double *, double *);
+#define WIDE_PACK(isa, name, In, T)                                                                \
+    extern "C" int princomp_##isa##_##name(const In *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *, \
+                                           const double *, T *, double *);
+#define WIDE_ADD(isa, name, T)                                                                     \
+    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t,  \
+                                           ptrdiff_t, ptrdiff_t, const double *, const double *,   \
+                                           double, const double *, double *);                      \
+    extern "C" int princomp_##isa##_wide_mirror(double *, ptrdiff_t, ptrdiff_t, ptrdiff_t);
 #define PASS(isa, name, In, T, I)                                                                  \
     extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t,            \
                                            const double *, const double *, const T *, const T *,   \
@@ -56,6 +64,11 @@ using std::vector;
     SPECTRUM(isa)                                                                                  \
     MOMENTS(isa, moments_f32, float)                                                               \
     MOMENTS(isa, moments_f32_precise, float)                                                       \
+    WIDE_PACK(isa, wide_pack_f32, float, float)                                                    \
+    WIDE_PACK(isa, wide_pack_f32_precise, float, double)                                           \
+    WIDE_PACK(isa, wide_pack_f64, double, double)                                                  \
+    WIDE_ADD(isa, wide_add_f32, float)                                                             \
+    WIDE_ADD(isa, wide_add_f64, double)                                                            \
     ACROSS(isa, across_f32, float)                                                                 \
     ACROSS(isa, across_f64, double)                                                                \
     COLUMNS(isa, columns_f32, float)                                                               \
@@ -149,6 +162,79 @@ template <class F32, class F32P, class F64> void all_dense(F32 f32, F32P f32_pre
     dense<float>("moments_f32", f32, 20, 800, false, 6e-8);
     dense<double>("moments_f64", f64, 20, 800, false, 1e-15);
 }
+
+// Chunks packed side by side, then groups of a scatter's rows added side by side: small integers,
+// exact in every precision. Weights are squares, whose roots are integers.
+template <class In, class T, class Pack, class Add, class Mirror>
+void wide(const char *what, Pack pack, Add add, Mirror mirror, ptrdiff_t m, ptrdiff_t p,
+          bool weighted) {
+    const ptrdiff_t rows = 10, chunks = (m + rows - 1) / rows, group = 48;
+    const ptrdiff_t apart = rows * ((p + 15) / 16 * 16) + 16;
+    vector<In> x(m * p);
+    for (ptrdiff_t i = 0; i < m * p; ++i)
+        x[i] = In(i % 7 + i % 4);
+    vector<double> weights(m), delta(p), moved(p), away(p), scatter(p * p), expected(p * p);
+    for (ptrdiff_t r = 0; r < m; ++r)
+        weights[r] = double(1 + 3 * (r % 2));
+    vector<T> shift(p + 16), packed(chunks * apart);
+    for (ptrdiff_t j = 0; j < p; ++j) {
+        shift[j] = T(j % 3);
+        delta[j] = double(j % 4);
+        moved[j] = double(j % 2);
+        away[j] = 2.0 * moved[j];
+    }
+    vector<double> sums(2 * p * chunks);
+    in_threads([&](int t) {
+        for (ptrdiff_t chunk = t; chunk < chunks; chunk += THREADS) {
+            const ptrdiff_t first = chunk * rows;
+            pack(x.data() + first * p, std::min(rows, m - first), p, p, shift.data(),
+                 weighted ? weights.data() + first : nullptr, packed.data() + chunk * apart,
+                 sums.data() + 2 * p * chunk);
+        }
+    });
+    in_threads([&](int t) {
+        for (ptrdiff_t begin = t * group; begin < p; begin += THREADS * group)
+            add(packed.data(), apart, m, rows, p, begin, std::min(begin + group, p), moved.data(),
+                away.data(), 3.0, delta.data(), scatter.data());
+    });
+    in_threads([&](int t) {
+        for (ptrdiff_t begin = t * 64; begin < p; begin += THREADS * 64)
+            mirror(scatter.data(), p, begin, std::min(begin + 64, p));
+    });
+    for (ptrdiff_t i = 0; i < p; ++i)
+        for (ptrdiff_t j = 0; j < p; ++j) {
+            double sum = 3.0 * delta[i] * delta[j] - moved[i] * away[j], plain = 0.0;
+            for (ptrdiff_t r = 0; r < m; ++r) {
+                const double weight = weighted ? weights[r] : 1.0;
+                sum += weight * (x[r * p + i] - shift[i]) * (x[r * p + j] - shift[j]);
+                plain += weight * (x[r * p + i] - shift[i]);
+            }
+            demand(scatter[i * p + j] == sum, what, m, p);
+            double found = 0.0, squares = 0.0;
+            for (ptrdiff_t chunk = 0; chunk < chunks; ++chunk) {
+                found += sums[2 * p * chunk + i];
+                squares += sums[2 * p * chunk + p + i];
+            }
+            demand(found == plain, what, m, p);
+            if (i == j)
+                demand(squares == sum - 3.0 * delta[i] * delta[i] + moved[i] * away[i], what, m, p);
+        }
+}
+
+#define ALL_WIDE(isa)                                                                              \
+    for (ptrdiff_t p : {1, 7, 16, 33, 49, 96, 97, 150})                                            \
+        for (ptrdiff_t m : {1, 9, 10, 25})                                                         \
+            for (bool weighted : {false, true}) {                                                  \
+                wide<float, float>("wide_f32", princomp_##isa##_wide_pack_f32,                     \
+                                   princomp_##isa##_wide_add_f32, princomp_##isa##_wide_mirror, m, \
+                                   p, weighted);                                                   \
+                wide<float, double>("wide_f32_precise", princomp_##isa##_wide_pack_f32_precise,    \
+                                    princomp_##isa##_wide_add_f64, princomp_##isa##_wide_mirror,   \
+                                    m, p, weighted);                                               \
+                wide<double, double>("wide_f64", princomp_##isa##_wide_pack_f64,                   \
+                                     princomp_##isa##_wide_add_f64, princomp_##isa##_wide_mirror,  \
+                                     m, p, weighted);                                              \
+            }
 
 // Z += Aᵀ(AQ) of small integers, exact in every precision, and each half of it.
 template <class T, class Kernel>
@@ -466,6 +552,7 @@ template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small sma
 #define ALL(isa)                                                                                   \
     all_dense(princomp_##isa##_moments_f32, princomp_##isa##_moments_f32_precise,                  \
               princomp_##isa##_moments_f64);                                                       \
+    ALL_WIDE(isa)                                                                                  \
     all_sides(princomp_##isa##_across_f32, princomp_##isa##_across_f64,                            \
               princomp_##isa##_columns_f32, princomp_##isa##_columns_f64,                          \
               princomp_##isa##_scores_f32, princomp_##isa##_scores_f64);                           \

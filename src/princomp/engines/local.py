@@ -148,12 +148,12 @@ def fold(
         tell_once()
     cut = pieces(data, step, state.row)
     with one_blas_thread():
-        if hasattr(kind, "add"):
+        if hasattr(kind, "add") and kind.adds(p, sparse=sparse):
             if before is not None and known is None:
                 state = state._replace(summary=deepcopy(before))
             # One block is loaded while the one before is added, with threads of its own.
             loaded = in_order(lambda piece: (piece.start, piece.load()), cut, 1, ahead=not few)
-            with closing(loaded):
+            with closing(loaded), at_most(passes.threads):
                 state = _run(state, loaded, blocks.added, passes, in_place=True)
         else:
             workers = 1 if few else passes.threads or default_threads()
@@ -230,6 +230,8 @@ def _run(
             passes.advance(state)
             if stop is not None:
                 raise stop
+        if in_place:
+            state = state._replace(summary=state.summary.held())
     except BaseException:
         passes.interrupted()
         raise

@@ -77,8 +77,10 @@ class _Summed:
 
     def __init__(self, kind: Any, map: FeatureMap) -> None:
         self.kind, self.map = kind, map
-        if hasattr(kind, "add"):
-            self.add = self._add
+
+    def adds(self, p: int, *, sparse: bool = False) -> bool:
+        """Whether blocks are better added in place: as those of images are."""
+        return bool(hasattr(self.kind, "add") and self.kind.adds(self.map.width))
 
     def block_rows(self, columns: int, *, sparse: bool = False) -> int:
         """Rows of a logical block: that of as many columns as images have."""
@@ -92,7 +94,7 @@ class _Summed:
         """Of a block of rows."""
         return self.kind.of(images_of(self.map, block), weights, precise=precise)
 
-    def _add(
+    def add(
         self, summary: Any, block: Any, weights: Weights = None, *, precise: bool = False
     ) -> Any:
         images = images_of(self.map, block)

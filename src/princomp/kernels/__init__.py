@@ -1,6 +1,7 @@
 """The few inner loops where the time goes: compiled, each beside a NumPy twin.
 
 ``gram``     mean and scatter of a dense block
+``wide``     a wide dense block added to a scatter in place, by several threads
 ``across``   products of its rows with each other
 ``columns``  sums and squares of its columns
 ``eigen``    the spectrum of a small scatter

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from princomp.arrays import FloatArray, add_outer, column_sums, scratch, two_sum
 from princomp.kernels import native
 
-__all__ = ["BlockMoments", "chunk_bytes", "moments", "moments_twin", "shift_of"]
+__all__ = ["FLOAT32_TINY", "BlockMoments", "chunk_bytes", "moments", "moments_twin", "shift_of"]
 
 _SAMPLE = 64
 # Numbers and rows of the twin's panels: about 2 MB of doubles stay in a core's cache between
 # being shifted, summed and multiplied.
 _PANEL_NUMBERS, _PANEL_ROWS = 2**18, 512
 # A float32 product below this may have lost digits to underflow.
-_FLOAT32_TINY = 2.0**-96
+FLOAT32_TINY = 2.0**-96
 
 _SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
 _SIGNATURE = (_POINTER, _SIZE, _SIZE, _SIZE, _POINTER, _POINTER)
@@ -77,24 +77,17 @@ def moments(
     if kernel is None:
         return moments_twin(block, weights, precise=precise)
     m, p = block.shape
-    size = block.itemsize
-    step, across = block.strides
-    if (
-        (across != size and p > 1)
-        or step % size
-        or not (block.flags.aligned and block.dtype.isnative)
-    ):
-        block = np.array(block, dtype=block.dtype.newbyteorder("="), order="C")
-        step = block.strides[0]
+    block = native.plain_rows(block)
+    step = block.strides[0] // block.itemsize
     out = np.empty(p * p + 2 * p)
     if weights is None:
-        answer = kernel(native.address(block), m, p, step // size, None, native.address(out))
+        answer = kernel(native.address(block), m, p, step, None, native.address(out))
     else:
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         if weights.shape != (m,):
             raise ValueError(f"{weights.shape} weights for {m} rows")
         answer = kernel(
-            *(native.address(block), m, p, step // size),
+            *(native.address(block), m, p, step),
             *(native.address(weights), native.address(out)),
         )
     if answer == native.NO_MEMORY:
@@ -110,7 +103,7 @@ def _kernel(kind: str, precise: bool, instructions: str) -> Any:
 
 def chunk_bytes(rows: int, columns: int) -> int:
     """Memory that the kernel keeps in a thread for a packed chunk of rows, at most."""
-    # As in gram.cpp: half a megabyte, or 1,024 rows where they are wide; rows are padded.
+    # As in gram.cpp: half a megabyte, or 1,024 rows where they are long; rows are padded.
     return min(2**19 if columns < 768 else 1024 * 8 * columns, 8 * rows * (columns + 16)) + 2**16
 
 
@@ -135,7 +128,7 @@ def moments_twin(
         if not np.isfinite(np.add.reduce(squares) + np.add.reduce(sums)):
             return BlockMoments(native.NOT_FINITE, sums, sums, scatter)
         if dtype != np.float64:
-            tiny = squares < _FLOAT32_TINY * -(-m // step)
+            tiny = squares < FLOAT32_TINY * -(-m // step)
             if tiny.any() and (block[:, tiny] != shift[tiny]).any():
                 return BlockMoments(native.LEFT_RANGE, sums, sums, scatter)
         rows = float(m) if weights is None else float(weights.sum())
@@ -169,8 +162,11 @@ def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> F
     first = block[0]
     if weights is not None:
         # A heavy row may lie anywhere: only the weighted mean is near enough for sure.
-        share = (weights / weights.sum()).astype(block.dtype)
-        nearby: FloatArray = first + share @ (block - first)
+        share, away = weights / weights.sum(), np.zeros(len(first))
+        for start in range(0, len(block), _PANEL_ROWS):
+            some = slice(start, start + _PANEL_ROWS)
+            away += share[some] @ (block[some] - first)
+        nearby: FloatArray = first + away.astype(block.dtype)
         return nearby
     sample = block[:: -(-len(block) // _SAMPLE)]
     offset = column_sums(sample - first) / len(sample)

@@ -15,11 +15,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import ParameterError
 
-__all__ = ["address", "function", "instruction_sets", "name_in_use", "tell_once"]
+__all__ = [
+    "address",
+    "function",
+    "instruction_sets",
+    "name_in_use",
+    "plain_rows",
+    "tell_once",
+]
 
 # What each answers: the codes of kernels.hpp.
 DONE, NOT_FINITE, LEFT_RANGE, NO_MEMORY = range(4)
@@ -111,6 +119,16 @@ def address(array: NDArray[Any] | None, first: int = 0) -> int | None:
     except (TypeError, ValueError, BufferError):
         at = int(array.ctypes.data)
     return at + first * array.strides[0] if first else at
+
+
+def plain_rows(rows: NDArray[Any]) -> NDArray[Any]:
+    """The rows; a copy unless the numbers of each lie side by side, as this machine has them."""
+    size = rows.itemsize
+    step, across = rows.strides
+    lawful = (across == size or rows.shape[1] == 1) and step % size == 0
+    if lawful and rows.flags.aligned and rows.dtype.isnative:
+        return rows
+    return np.array(rows, dtype=rows.dtype.newbyteorder("="), order="C")
 
 
 @cache

@@ -55,13 +55,10 @@ def scores(
     k, size = axes.shape[1], rows.itemsize
     kernel = _kernel(rows.dtype.char, instructions)
     width = -(-k * size // LINE) * LINE // size
-    step, across = rows.strides
     if kernel is None or p * width * size > _AXES_BYTES or not (m and k):
         scores_twin(rows, mean, mean_low, axes, out)
         return
-    if (across != size and p > 1) or step % size or not rows.flags.aligned:
-        rows = np.array(rows, order="C")
-        step = rows.strides[0]
+    rows = native.plain_rows(rows)
     filled, room = padded(axes, rows.dtype), aligned((8, p), rows.dtype)
     mean, mean_low = np.ascontiguousarray(mean), np.ascontiguousarray(mean_low)
     if (
@@ -75,7 +72,7 @@ def scores(
         rows.ctypes.data,
         m,
         p,
-        step // size,
+        rows.strides[0] // size,
         mean.ctypes.data,
         mean_low.ctypes.data,
         filled.ctypes.data,

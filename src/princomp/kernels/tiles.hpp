@@ -196,40 +196,47 @@ void add_beside(const T *packed, index rows, const Columns<T, bytes> &columns, A
     }
 }
 
+// Products of the columns [begin, end) of a packed chunk with those from there on, added to the
+// upper triangle of the scatter (p, p). The first is the first of a panel.
+template <class T, int bytes>
+void add_group(const T *packed, index rows, const Columns<T, bytes> &columns, index begin,
+               index end, Ahead &ahead, const Scatter &scatter) {
+    constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
+    const index p = columns.main, padded = columns.padded;
+    for (index right = begin; right < padded; right += width) {
+        const index right_step = padded - right < width ? padded - right : width;
+        for (index i = begin; i < p && i < end && i < right + right_step;) {
+            const index left = i / width * width;
+            const index left_step = padded - left < width ? padded - left : width;
+            // Vectors that lie wholly below the diagonal are left out.
+            const index first = left == right ? (i - left) / lanes : 0;
+            const index vectors = right_step / lanes - first, column = right + first * lanes;
+            const T *a = packed + left * rows + (i - left);
+            const T *b = packed + right * rows + first * lanes;
+            const Scatter into = scatter.at(i, column);
+            const bool many = vectors * MANY <= SUMS && (i - left) + MANY <= left_step &&
+                              (left != right || (i - left + FEW) / lanes == first) && p - i > FEW;
+            if (many) {
+                tile_of<T, bytes, MANY>(vectors, a, left_step, b, right_step, rows, ahead, into,
+                                        p - i, p - column);
+                i += MANY;
+            } else {
+                tile_of<T, bytes, FEW>(vectors, a, left_step, b, right_step, rows, ahead, into,
+                                       p - i, p - column);
+                i += FEW;
+            }
+            ahead.advance(rows);
+        }
+    }
+}
+
 // The upper triangle of a packed chunk's products, added to the scatter (p, p); see `add_beside`.
 template <class T, int bytes>
 void add_products(const T *packed, index rows, const Columns<T, bytes> &columns, Ahead ahead,
                   const Scatter &scatter) {
-    constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
-    const index p = columns.main, padded = columns.padded;
-    const index some = left_columns<T, bytes>(rows, padded);
-    for (index begin = 0; begin < p; begin += some)
-        for (index right = begin; right < padded; right += width) {
-            const index right_step = padded - right < width ? padded - right : width;
-            for (index i = begin; i < p && i < begin + some && i < right + right_step;) {
-                const index left = i / width * width;
-                const index left_step = padded - left < width ? padded - left : width;
-                // Vectors that lie wholly below the diagonal are left out.
-                const index first = left == right ? (i - left) / lanes : 0;
-                const index vectors = right_step / lanes - first, column = right + first * lanes;
-                const T *a = packed + left * rows + (i - left);
-                const T *b = packed + right * rows + first * lanes;
-                const Scatter into = scatter.at(i, column);
-                const bool many = vectors * MANY <= SUMS && (i - left) + MANY <= left_step &&
-                                  (left != right || (i - left + FEW) / lanes == first) &&
-                                  p - i > FEW;
-                if (many) {
-                    tile_of<T, bytes, MANY>(vectors, a, left_step, b, right_step, rows, ahead, into,
-                                            p - i, p - column);
-                    i += MANY;
-                } else {
-                    tile_of<T, bytes, FEW>(vectors, a, left_step, b, right_step, rows, ahead, into,
-                                           p - i, p - column);
-                    i += FEW;
-                }
-                ahead.advance(rows);
-            }
-        }
+    const index some = left_columns<T, bytes>(rows, columns.padded);
+    for (index begin = 0; begin < columns.main; begin += some)
+        add_group<T, bytes>(packed, rows, columns, begin, begin + some, ahead, scatter);
     add_beside<T, bytes>(packed, rows, columns, ahead, scatter);
 }
 

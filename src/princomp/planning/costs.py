@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from princomp.kernels.gram import chunk_bytes
 from princomp.kernels.native import name_in_use
+from princomp.kernels.wide import packed_bytes
 from princomp.planning.facts import Choice, Facts
 from princomp.solvers.krylov import block_width, room_for
 from princomp.solvers.lanczos import search_room, wide_block
 from princomp.solvers.nystrom import width_for
-from princomp.summaries import block_rows
+from princomp.summaries import Moments, block_rows
 from princomp.summaries.blocks import handful, panel_rows
 from princomp.summaries.sketch import wide_block_rows
 from princomp.threads import default_threads
@@ -42,6 +43,10 @@ def memory_needed(facts: Facts, choice: Choice) -> int:
             held = chunk_bytes(rows, p)
         blocks = threads * held + queued * size * rows * p
         waiting = (threads + 2) * handful(step, p) if not n or n > step else 1
+        if choice.summary == "moments" and Moments.adds(p, sparse=facts.stored is not None):
+            # All threads work on one block, and the next one is read meanwhile.
+            blocks = packed_bytes(rows, p) + min(queued, 2) * size * rows * p
+            waiting = 1
         state = p * p if choice.summary == "moments" else min(2 * p, n or 2 * p) * p
         return reader + blocks + (waiting + 4) * state * 8
     if choice.solver == "nystrom":

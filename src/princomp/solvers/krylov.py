@@ -59,6 +59,10 @@ class Images:
     rows: float
     image: FloatArray
 
+    def held(self) -> Images:
+        """Itself: its numbers are here."""
+        return self
+
     def merge(self, other: Images) -> Images:
         """Of the rows of both."""
         if not (self.rows and other.rows):
@@ -82,6 +86,11 @@ class ImagesOf:
     def of(self, block: Any, weights: Weights = None, *, precise: bool = False) -> Images:
         """Of a block (m, p), dense or CSR."""
         return self.add(self.empty(block.shape[1]), block, weights)
+
+    @staticmethod
+    def adds(p: int, *, sparse: bool = False) -> bool:
+        """Whether blocks are better added in place: always."""
+        return True
 
     def add(
         self, images: Images, block: Any, weights: Weights = None, *, precise: bool = False

@@ -17,7 +17,7 @@ from princomp.arrays import (
     two_sum,
 )
 from princomp.errors import NotFiniteError
-from princomp.kernels import gram, native
+from princomp.kernels import gram, native, wide
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
@@ -29,6 +29,7 @@ from princomp.summaries.blocks import (
     sum_overflow,
 )
 from princomp.summaries.centred import Centred, check_left_scatter, left_count, left_rows
+from princomp.summaries.columns import Columns
 from princomp.summaries.sparse_moments import sparse_sums
 
 __all__ = ["Moments"]
@@ -102,7 +103,27 @@ class Moments(Centred):
             if block.nnz < _DENSE_ENOUGH * block.shape[0] * block.shape[1]:
                 return _of_sparse(block, weights)
             block = block.toarray()
+        if block.shape[1] >= wide.WIDE:
+            return _added(cls.empty(block.shape[1]), block, weights, precise, threads=1).held()
         return _of_dense(block, weights, precise)
+
+    @staticmethod
+    def adds(p: int, *, sparse: bool = False) -> bool:
+        """Whether blocks of so many columns are better added in place, one by one."""
+        return p >= wide.WIDE and not sparse
+
+    @staticmethod
+    def add(
+        moments: Moments, block: Any, weights: Weights = None, *, precise: bool = False
+    ) -> Moments:
+        """Moments of the rows of both; the numbers of ``moments`` are used up.
+
+        The scatter is good above its diagonal only, until ``held()``.
+        """
+        block, weights = lawful_block(block, weights)
+        if block.shape[0] == 0:
+            return moments
+        return _added(moments, block.toarray() if is_sparse(block) else block, weights, precise)
 
     @classmethod
     def of_covariance(cls, covariance: FloatArray, mean: FloatArray, rows: float) -> Moments:
@@ -184,26 +205,73 @@ class Moments(Centred):
         return replace(self, mean=zero, mean_low=zero, scatter=scatter, centred=False)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Upper(Moments):
+    """Moments that blocks are added to: the upper triangle of a scatter, and memory for a block."""
+
+    memory: FloatArray | None = None
+
+    def held(self) -> Moments:
+        """The same with a scatter that is symmetric, in its memory."""
+        wide.mirror(self.scatter)
+        return Moments(*(getattr(self, name) for name in Moments.__slots__))
+
+
+def _added(
+    moments: Moments, block: FloatArray, weights: Weights, precise: bool, threads: int | None = None
+) -> _Upper:
+    """Moments with those of a block added in place, once it is known that all can be."""
+    memory = moments.memory if isinstance(moments, _Upper) else None
+    packed = wide.packed(block, weights, precise=precise, memory=memory, threads=threads)
+    if packed.answer != native.DONE:
+        _check_again(block, precise, packed.sums, packed.squares)
+        return _added(moments, block, weights, True, threads)
+    mean, low = two_sum(packed.shift.astype(np.float64), packed.sums / packed.rows)
+    part = Columns(packed.rows, block.shape[0], mean, low, packed.squares, moments.centred)
+    joined = moments._joined(part)
+    unit = _unit(block, precise)
+    if joined is None:
+        rows, count, between, delta = part.rows, part.count, 0.0, np.zeros(part.p)
+    else:
+        rows, count, mean, low, delta, between = joined
+        unit = max(unit, moments.unit)
+    wide.add(packed, moments.scatter, between, delta, threads=threads)
+    return _Upper(rows, count, mean, low, moments.scatter, unit, moments.centred, packed.memory)
+
+
 def _of_dense(block: FloatArray, weights: Weights, precise: bool = False) -> Moments:
     """Rows shifted alike, multiplied in their precision, summed in float64."""
     answer, mean, low, scatter = gram.moments(block, weights, precise=precise)
-    coarse = block.dtype.char == "f" and not precise
     if answer != native.DONE:
-        if not np.isfinite(block).all():
-            raise first_not_finite(block)
-        if coarse:
-            return _of_dense(block, weights, True)
-        raise _overflow(mean, scatter)
+        _check_again(block, precise, mean, scatter.diagonal())
+        return _of_dense(block, weights, True)
     rows = float(block.shape[0]) if weights is None else float(weights.sum())
-    unit = float(np.finfo(np.float32).eps) if coarse else EPS
-    return Moments(rows, block.shape[0], mean, low, scatter, unit)
+    return Moments(rows, block.shape[0], mean, low, scatter, _unit(block, precise))
 
 
-def _overflow(sums: FloatArray, scatter: FloatArray) -> NotFiniteError:
+def _unit(block: FloatArray, precise: bool) -> float:
+    return EPS if precise or block.dtype.char == "d" else float(np.finfo(np.float32).eps)
+
+
+def _check_again(block: FloatArray, precise: bool, sums: FloatArray, squares: FloatArray) -> None:
+    """What products in float64 can do about a block whose sums or squares are not lawful.
+
+    Raises
+    ------
+    NotFiniteError
+        When they cannot.
+    """
+    if not np.isfinite(block).all():
+        raise first_not_finite(block)
+    if precise or block.dtype.char == "d":
+        raise _overflow(sums, squares)
+
+
+def _overflow(sums: FloatArray, squares: FloatArray) -> NotFiniteError:
     """The error for finite rows whose sums or squares are not."""
     if not np.isfinite(sums).all():
         return sum_overflow()
-    column = int(np.argmax(~np.isfinite(scatter.diagonal())))
+    column = int(np.argmax(~np.isfinite(squares)))
     return NotFiniteError(
         f"the squares of column {column} overflow float64",
         place={"column": column},
@@ -221,5 +289,5 @@ def _of_sparse(block: Any, weights: Weights) -> Moments:
     # NaN or infinity anywhere shows on the diagonal: one look tells that all is well.
     if not math.isfinite(np.add.reduce(scatter.diagonal())):
         check_finite(sums, block)
-        raise _overflow(sums, scatter)
+        raise _overflow(sums, scatter.diagonal())
     return Moments(rows, block.shape[0], mean, low, scatter, EPS)

@@ -22,6 +22,10 @@ class Pair:
         """Sum of the weights."""
         return float(self.first.rows)
 
+    def held(self) -> Pair:
+        """The same with its numbers in this process's memory."""
+        return Pair(self.first.held(), self.second)
+
     def merge(self, other: Pair) -> Pair:
         """Both of the rows of both."""
         return Pair(self.first.merge(other.first), self.second.merge(other.second))
@@ -35,14 +39,16 @@ class PairOf:
     def __init__(self, first: Any, second: Any) -> None:
         self.first, self.second = first, second
         self.block_rows = first.block_rows
-        if hasattr(first, "add"):
-            self.add = self._add
+
+    def adds(self, p: int, *, sparse: bool = False) -> bool:
+        """Whether blocks of so many columns are better added in place: as the first's are."""
+        return bool(hasattr(self.first, "add") and self.first.adds(p, sparse=sparse))
 
     def empty(self, p: int) -> Pair:
         """A pair of no rows."""
         return Pair(self.first.empty(p), self.second.empty(p))
 
-    def _add(
+    def add(
         self, pair: Pair, block: Any, weights: Weights = None, *, precise: bool = False
     ) -> Pair:
         """The pair of the rows of both; the first of ``pair`` is used up."""

@@ -263,6 +263,11 @@ class SketchOf:
         """
         return self.add(self.empty(block.shape[1]), block, weights, precise=precise)
 
+    @staticmethod
+    def adds(p: int, *, sparse: bool = False) -> bool:
+        """Whether blocks are better added in place: always."""
+        return True
+
     def add(
         self, sketch: Sketch, block: Any, weights: Weights = None, *, precise: bool = False
     ) -> Sketch:

@@ -1,0 +1,99 @@
+// A block of wide rows added to a scatter in place, by several threads at once.
+//
+// Compiled once for each instruction set, like gram.cpp. Where a scatter is large, one for each
+// block and each thread costs more to write, mirror and merge than a core has time for. So all
+// threads pack the chunks of one block, and then each takes groups of the scatter's rows: the
+// products of their columns with all that follow, and what moves the sum to the joint mean.
+
+#include "packed.hpp"
+
+#include <cmath>
+
+namespace PRINCOMP_ISA {
+namespace {
+
+// As in wide.py: rows of a chunk at most, and of the scatter in a group. The first panel of a
+// group shall begin there for every instruction set.
+constexpr index MOST_ROWS = 1024, GROUP = 48;
+
+template <class In, class T>
+int pack(const In *x, index m, index p, index stride, const T *shift, const double *weights,
+         T *packed, double *sums) {
+    constexpr int bytes = PRINCOMP_LANES;
+    const Columns<T, bytes> columns(p, false);
+    const index held = m + m % 2; // tiles may take rows by twos
+    std::memset(sums, 0, 2 * p * sizeof(double));
+    std::memset(packed + columns.packed(held) - columns.past, 0, columns.past * sizeof(T));
+    if (!weights) {
+        const Packed<In, T, bytes, false, true> from(x, m, stride, columns, shift, nullptr);
+        from.chunk(0, m, held, packed, sums);
+        return PRINCOMP_DONE;
+    }
+    double roots[MOST_ROWS];
+    for (index r = 0; r < m; ++r)
+        roots[r] = std::sqrt(weights[r]);
+    const Packed<In, T, bytes, true, true> from(x, m, stride, columns, shift, roots);
+    from.chunk(0, m, held, packed, sums);
+    return PRINCOMP_DONE;
+}
+
+template <class T>
+int add(const T *packed, index apart, index m, index rows, index p, index begin, index end,
+        const double *moved, const double *away, double between, const double *delta,
+        double *scatter) {
+    constexpr int bytes = PRINCOMP_LANES;
+    static_assert(GROUP % panel_width<T, bytes>() == 0, "a group begins with a panel");
+    const Columns<T, bytes> columns(p, false);
+    Ahead nothing = {nullptr, nullptr};
+    for (index row = 0; row < m; row += rows, packed += apart) {
+        const index now = m - row < rows ? m - row : rows;
+        add_group<T, bytes>(packed, now + now % 2, columns, begin, end, nothing,
+                            {scatter, p, false});
+    }
+    for (index i = begin; i < p && i < end; ++i) {
+        const double down = moved[i], up = between * delta[i];
+        double *to = scatter + i * p;
+        for (index j = i; j < p; ++j)
+            to[j] += up * delta[j] - down * away[j];
+    }
+    return PRINCOMP_DONE;
+}
+
+} // namespace
+} // namespace PRINCOMP_ISA
+
+// Rows x (m, p) of one chunk, `stride` numbers apart; shift, with zeros for a vector past its end;
+// weights (m,) or null; packed: room for m + 1 rows of columns for whole vectors and a vector more;
+// sums: of the shifted rows (p), and of their squares (p).
+#define PRINCOMP_WIDE_PACK(name, In, T)                                                            \
+    PRINCOMP_EXPORT(name)                                                                          \
+    (const In *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride, const T *shift,       \
+     const double *weights, T *packed, double *sums) {                                             \
+        return PRINCOMP_ISA::pack<In, T>(x, m, p, stride, shift, weights, packed, sums);           \
+    }
+PRINCOMP_WIDE_PACK(wide_pack_f32, float, float)
+PRINCOMP_WIDE_PACK(wide_pack_f32_precise, float, double)
+PRINCOMP_WIDE_PACK(wide_pack_f64, double, double)
+
+// To rows [begin, end) of the scatter (p, p), on and above its diagonal: the products of m packed
+// rows, `rows` a chunk and chunks `apart` numbers from each other, + between · delta deltaᵀ −
+// moved awayᵀ (all p).
+#define PRINCOMP_WIDE_ADD(name, T)                                                                 \
+    PRINCOMP_EXPORT(name)                                                                          \
+    (const T *packed, std::ptrdiff_t apart, std::ptrdiff_t m, std::ptrdiff_t rows,                 \
+     std::ptrdiff_t p, std::ptrdiff_t begin, std::ptrdiff_t end, const double *moved,              \
+     const double *away, double between, const double *delta, double *scatter) {                   \
+        return PRINCOMP_ISA::add<T>(packed, apart, m, rows, p, begin, end, moved, away, between,   \
+                                    delta, scatter);                                               \
+    }
+PRINCOMP_WIDE_ADD(wide_add_f32, float)
+PRINCOMP_WIDE_ADD(wide_add_f64, double)
+
+// Rows [begin, end) of the upper triangle of a scatter (p, p) turned into columns of the lower one;
+// the first is a multiple of as many as are turned at a time.
+PRINCOMP_EXPORT(wide_mirror)
+(double *scatter, std::ptrdiff_t p, std::ptrdiff_t begin, std::ptrdiff_t end) {
+    for (std::ptrdiff_t top = begin; top < end; top += PRINCOMP_ISA::MIRRORED)
+        PRINCOMP_ISA::mirror(scatter, p, top);
+    return PRINCOMP_DONE;
+}

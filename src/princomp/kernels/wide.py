@@ -1,0 +1,278 @@
+"""A block of wide rows added to a scatter in place, by several threads at once.
+
+Where a scatter is large, one for each block and each thread costs more to write, mirror and
+merge than a core has time for. Here all threads work on the same: they pack a block's chunks
+of rows, and then each takes groups of the scatter's rows. Every number of the scatter is the
+same sum in the same order, however many threads there are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.arrays import FloatArray, aligned
+from princomp.kernels import native
+from princomp.kernels.gram import FLOAT32_TINY, shift_of
+from princomp.threads import default_threads, in_order
+
+__all__ = ["WIDE", "Packed", "add", "mirror", "packed", "packed_bytes"]
+
+# Columns from which on this is quicker than a scatter a block: at 500, where that stays in the
+# cache, it takes 1.3 times as long, at 768 1.05, at 1,000 0.9 in float32 and as long in float64,
+# at 2,000 0.8 and 0.93.
+WIDE = 1024
+# Bytes of a column of a packed chunk: 1,024 numbers, or 512 in float32, whose products are summed
+# in their own precision over a chunk.
+_CHUNK_BYTES = {8: 2**13, 4: 2**11}
+# Rows of the scatter that a thread works on at a time: their columns of a chunk stay in its second
+# cache. Fewer where they would not go round. Each group begins with a panel of wide.cpp: of
+# 48 columns, or of a share of them.
+_GROUP, _PANEL, _TURNS = {8: 144, 4: 240}, 48, 3
+# Rows that are turned into columns at a time; as many numbers are in a vector at most.
+_TURNED, _VECTOR = 256, 16
+
+_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
+_PACK = (_POINTER, _SIZE, _SIZE, _SIZE) + (_POINTER,) * 4
+_ADD = (_POINTER,) + (_SIZE,) * 6 + (_POINTER, _POINTER, ctypes.c_double, _POINTER, _POINTER)
+_MIRROR = (_POINTER, _SIZE, _SIZE, _SIZE)
+
+
+class Packed(NamedTuple):
+    """A block, shifted near its mean and packed: what there is to add to a scatter.
+
+    Parameters
+    ----------
+    answer : int
+        ``native.DONE``, ``LEFT_RANGE`` or ``NOT_FINITE``, as of
+        :class:`~princomp.kernels.gram.BlockMoments`; nothing may be added but what is done.
+    rows : float
+        Sum of the weights.
+    shift : ndarray of shape (p,)
+        What was subtracted from each row, in its precision.
+    sums, squares : ndarray of shape (p,)
+        Of the shifted rows, and of their squares.
+    memory : ndarray
+        Of the packed numbers, to be used again by the next block.
+    shape : tuple of int
+        Rows and columns.
+    chunk : int
+        Rows of a chunk; 0 for the twin, whose numbers are in the order of the rows.
+    """
+
+    answer: int
+    rows: float
+    shift: FloatArray
+    sums: FloatArray
+    squares: FloatArray
+    memory: FloatArray
+    shape: tuple[int, int]
+    chunk: int
+
+    @property
+    def apart(self) -> int:
+        """Numbers from one chunk to the next, for vectors of any length."""
+        return _chunk_numbers(self.chunk, self.shape[1])
+
+
+def packed(
+    block: FloatArray,
+    weights: NDArray[np.float64] | None = None,
+    *,
+    precise: bool = False,
+    memory: FloatArray | None = None,
+    threads: int | None = None,
+    instructions: str = "",
+) -> Packed:
+    """Pack at least one row, and look whether all that is in it can be summed.
+
+    Parameters
+    ----------
+    block : ndarray of shape (m, p)
+        float32 or float64, any strides.
+    weights : ndarray of shape (m,), optional
+        Frequencies above zero.
+    precise : bool
+        Multiply float32 rows in float64.
+    memory : ndarray, optional
+        That another block was packed in.
+    threads : int, optional
+        All processors by default.
+    instructions : str, optional
+        Another instruction set than the one in use; "numpy" for the twin.
+    """
+    m, p = block.shape
+    block = native.plain_rows(block)
+    dtype = np.dtype(np.float64) if precise else block.dtype
+    name = f"wide_pack_f{8 * block.itemsize}" + "_precise" * (dtype != block.dtype)
+    kernel = None if instructions == "numpy" else _function(name, _PACK, instructions)
+    if weights is not None:
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        if weights.shape != (m,):
+            raise ValueError(f"{weights.shape} weights for {m} rows")
+    size = dtype.itemsize
+    most = _CHUNK_BYTES[size] // size
+    starts = range(0, m, most)
+    chunk = 0 if kernel is None else most
+    numbers = len(starts) * _chunk_numbers(min(most, m), p)
+    if memory is None or memory.dtype != dtype or memory.size < numbers:
+        memory = aligned((numbers,), dtype)
+    with np.errstate(all="ignore"):  # what overflows here shows in the answer
+        shift = shift_of(block, weights)
+        filled = np.zeros(p + _VECTOR, dtype)
+        filled[:p] = shift
+
+        def pack(start: int) -> FloatArray:
+            sums = np.empty((2, p))
+            stop = min(start + most, m)
+            if kernel is None:
+                share = None if weights is None else weights[start:stop]
+                to = memory[start * p : stop * p].reshape(stop - start, p)
+                return _packed_twin(block[start:stop], share, filled[:p], to)
+            kernel(
+                *(native.address(block, start), stop - start, p),
+                *(block.strides[0] // block.itemsize, native.address(filled)),
+                native.address(weights, start),
+                native.address(memory, start // most * _chunk_numbers(most, p)),
+                native.address(sums),
+            )
+            return sums
+
+        sums, squares = sum(in_order(pack, starts, threads), start=np.zeros((2, p)))
+        answer = _answer(block, shift, sums, squares, len(starts), dtype)
+    rows = float(m) if weights is None else float(weights.sum())
+    return Packed(answer, rows, shift, sums, squares, memory, (m, p), chunk)
+
+
+def _chunk_numbers(rows: int, columns: int) -> int:
+    return (rows + rows % 2) * (-(-columns // _VECTOR) * _VECTOR) + _VECTOR
+
+
+def packed_bytes(rows: int, columns: int) -> int:
+    """Memory of a packed block, at most."""
+    return 8 * (rows + 1) * (columns + _VECTOR)
+
+
+def _answer(
+    block: FloatArray,
+    shift: FloatArray,
+    sums: FloatArray,
+    squares: FloatArray,
+    chunks: int,
+    dtype: np.dtype[Any],
+) -> int:
+    if not np.isfinite(np.add.reduce(squares) + np.add.reduce(sums)):
+        return native.NOT_FINITE
+    if dtype != np.float64:
+        if squares.max() > np.finfo(dtype).max:  # no sum over a chunk is larger
+            return native.NOT_FINITE
+        tiny = squares < FLOAT32_TINY * chunks
+        if tiny.any() and (block[:, tiny] != shift[tiny]).any():
+            return native.LEFT_RANGE
+    return native.DONE
+
+
+def _packed_twin(
+    rows: FloatArray, weights: NDArray[np.float64] | None, shift: FloatArray, to: FloatArray
+) -> FloatArray:
+    """The same by NumPy: shifted rows, times the roots of their weights."""
+    np.subtract(rows, shift, out=to, dtype=to.dtype)
+    sums = np.empty((2, len(shift)))
+    if weights is None:
+        to.sum(axis=0, dtype=np.float64, out=sums[0])
+    else:
+        np.matmul(weights, to, out=sums[0])
+        to *= np.sqrt(weights).astype(to.dtype)[:, None]
+    np.einsum("ij,ij->j", to, to, out=sums[1], dtype=np.float64)
+    return sums
+
+
+def add(
+    block: Packed,
+    scatter: FloatArray,
+    between: float,
+    delta: FloatArray,
+    *,
+    threads: int | None = None,
+    instructions: str = "",
+) -> None:
+    """Add the block's scatter about its mean, and ``between · delta deltaᵀ``, in place.
+
+    Parameters
+    ----------
+    block : Packed
+        Whose answer is ``native.DONE``.
+    scatter : ndarray of shape (p, p)
+        In C order. What is below its diagonal may be changed, and is good after :func:`mirror`.
+    between : float
+    delta : ndarray of shape (p,)
+    threads : int, optional
+        All processors by default.
+    instructions : str, optional
+        Another instruction set than the one in use.
+    """
+    m, p = block.shape
+    lawful = scatter.shape == (p, p) and scatter.flags.c_contiguous and delta.shape == (p,)
+    if not lawful or scatter.dtype != np.float64 or block.answer != native.DONE:
+        raise ValueError("a scatter of other columns than the block's, or one that cannot be added")
+    size = block.memory.itemsize
+    delta = np.ascontiguousarray(delta, dtype=np.float64)
+    moved = block.sums / block.rows
+    threads = threads or default_threads()
+    group, kernel = _GROUP[size], None
+    if block.chunk:
+        kernel = _function(f"wide_add_f{8 * size}", _ADD, instructions)
+        # Where groups begin does not matter to a number's sum, but to BLAS it does.
+        group = min(group, -(-p // (_TURNS * threads * _PANEL)) * _PANEL)
+
+    def to_group(begin: int) -> None:
+        end = min(begin + group, p)
+        if kernel is None:
+            _added_twin(block, scatter[begin:end, begin:], begin)
+            scatter[begin:end, begin:] -= moved[begin:end, None] * block.sums[begin:]
+            scatter[begin:end, begin:] += between * delta[begin:end, None] * delta[begin:]
+            return
+        kernel(
+            *(native.address(block.memory), block.apart, m, block.chunk, p, begin, end),
+            *(native.address(moved), native.address(block.sums)),
+            *(between, native.address(delta), native.address(scatter)),
+        )
+
+    for _ in in_order(to_group, range(0, p, group), threads):
+        pass
+
+
+def _added_twin(block: Packed, to: FloatArray, begin: int) -> None:
+    m, p = block.shape
+    rows = block.memory[: m * p].reshape(m, p)
+    step = _CHUNK_BYTES[rows.itemsize] // rows.itemsize
+    for start in range(0, m, step):
+        part = rows[start : start + step, begin:]
+        to += part[:, : len(to)].T @ part
+
+
+def mirror(scatter: FloatArray, *, threads: int | None = None, instructions: str = "") -> None:
+    """Make a scatter (p, p) symmetric, in place, by what is above its diagonal."""
+    p = len(scatter)
+    kernel = _function("wide_mirror", _MIRROR, instructions)
+
+    def turn(begin: int) -> None:
+        end = min(begin + _TURNED, p)
+        if kernel is not None:
+            kernel(native.address(scatter), p, begin, end)
+            return
+        square = scatter[begin:end, begin:end]
+        square[:] = np.triu(square) + np.triu(square, 1).T
+        scatter[end:, begin:end] = scatter[begin:end, end:].T
+
+    for _ in in_order(turn, range(0, p, _TURNED), threads):
+        pass
+
+
+@cache
+def _function(name: str, signature: tuple[Any, ...], instructions: str) -> Any:
+    return native.function(name, *signature, instructions=instructions)

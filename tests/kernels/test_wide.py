@@ -1,0 +1,136 @@
+"""Blocks of wide rows added to a scatter in place, compiled and by NumPy, against exact sums."""
+
+import numpy as np
+import pytest
+
+from princomp.kernels import native, wide
+
+# Around vectors, tiles, panels and groups of every instruction set; and chunks of rows.
+COLUMNS = (1, 2, 5, 8, 15, 17, 33, 48, 49, 97, 144, 145, 241, 300)
+ROWS = (1, 2, 33, 300)
+PRECISIONS = (("f8", False), ("f4", False), ("f4", True))
+
+
+@pytest.fixture(params=["numpy", *native.instruction_sets()])
+def instructions(request):
+    return request.param
+
+
+def added(blocks, instructions, weights=None, *, precise=False, threads=2):
+    """The scatter of some blocks, each after the other, and their mean."""
+    p = blocks[0].shape[1]
+    scatter, rows, mean = np.zeros((p, p)), 0.0, np.zeros(p)
+    memory = None
+    for i, block in enumerate(blocks):
+        share = None if weights is None else weights[i]
+        packed = wide.packed(
+            block, share, precise=precise, memory=memory, threads=threads, instructions=instructions
+        )
+        assert packed.answer == native.DONE
+        memory = packed.memory
+        here = packed.shift + packed.sums / packed.rows
+        delta, all_rows = here - mean, rows + packed.rows
+        between = rows * packed.rows / all_rows
+        wide.add(packed, scatter, between, delta, threads=threads, instructions=instructions)
+        mean, rows = mean + delta * (packed.rows / all_rows), all_rows
+    wide.mirror(scatter, threads=threads, instructions=instructions)
+    return scatter, mean
+
+
+def check(blocks, instructions, weights=None, *, precise=False):
+    """Hold it to the bound of tests/kernels/test_gram.py, and a merge's rounding."""
+    found, _ = added(blocks, instructions, weights, precise=precise)
+    rows = np.concatenate(blocks).astype(np.longdouble)
+    share = (np.ones(len(rows)) if weights is None else np.concatenate(weights)).astype("g")
+    true = share @ rows / share.sum()
+    scatter = ((rows - true) * share[:, None]).T @ (rows - true)
+    unit = np.finfo("f8" if precise else blocks[0].dtype).eps
+    spread = np.sqrt(np.outer(scatter.diagonal(), scatter.diagonal()).astype(float))
+    assert (np.abs(found - scatter) <= 64 * unit * spread + 1e-300).all()
+    assert (found == found.T).all()
+
+
+@pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
+def test_any_shape_is_within_a_few_roundings(instructions, dtype, precise):
+    rng = np.random.default_rng(0)
+    for p in COLUMNS:
+        for m in ROWS:
+            # Rows of half-integers: their differences to a row of them lose nothing.
+            check([np.round(4 * rng.standard_normal((m, p))).astype(dtype) / 2], instructions,
+                  precise=precise)  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
+def test_several_chunks_and_blocks_come_to_the_scatter_of_all(instructions, dtype, precise):
+    rng = np.random.default_rng(1)
+    blocks = [(rng.standard_normal((m, 60)) + 3 + i).astype(dtype)
+              for i, m in enumerate((1100, 513, 1, 20))]  # fmt: skip
+    check(blocks, instructions, precise=precise)
+    check(blocks, instructions, [rng.random(len(b)) + 0.1 for b in blocks], precise=precise)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(instructions):
+    rng = np.random.default_rng(2)
+    for dtype in ("f8", "f4"):
+        blocks = [(rng.standard_normal((600, 530)) + 3).astype(dtype) for _ in range(2)]
+        one = added(blocks, instructions, threads=1)[0]
+        for threads in (2, 5):
+            np.testing.assert_array_equal(added(blocks, instructions, threads=threads)[0], one)
+
+
+def test_a_mean_of_a_million_does_not_cancel_and_constants_leave_nothing(instructions):
+    rows = np.random.default_rng(3).standard_normal((700, 60))
+    rows[:, 3], rows[:, 59] = 0.1, -1e8 / 3
+    for dtype, mean in (("f8", 1e6), ("f4", 1e3)):
+        moved = rows.astype(dtype)
+        moved[:, 5] = (rows[:, 5] + mean).astype(dtype)
+        check([moved], instructions)  # this file's own mean of two blocks is one double
+        assert not added([moved[:400], moved[400:]], instructions)[0][[3, 59]].any()
+
+
+@pytest.mark.parametrize("at", [(0, 0), (0, 48), (500, 4), (1099, 48)])
+def test_a_number_that_is_not_finite_shows_wherever_it_stands(instructions, at):
+    for value in (np.nan, np.inf, -np.inf):
+        for dtype in ("f8", "f4"):
+            rows = np.random.default_rng(4).standard_normal((1100, 49)).astype(dtype)
+            rows[at] = value
+            packed = wide.packed(rows, instructions=instructions)
+            assert packed.answer == native.NOT_FINITE
+            with pytest.raises(ValueError, match="cannot be added"):
+                wide.add(packed, np.zeros((49, 49)), 0.0, np.zeros(49))
+
+
+def test_products_that_leave_the_range_are_told(instructions):
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((300, 60))
+    rows[:, 2] *= 1e-25
+    assert wide.packed(rows.astype("f4"), instructions=instructions).answer == native.LEFT_RANGE
+    rows[:, 2] *= 1e50
+    assert wide.packed(rows.astype("f4"), instructions=instructions).answer == native.NOT_FINITE
+    check([rows.astype("f4")], instructions, precise=True)
+    rows[:, 2] *= 1e150
+    packed = wide.packed(rows, instructions=instructions)
+    assert packed.answer == native.NOT_FINITE
+    assert list(np.flatnonzero(~np.isfinite(packed.squares))) == [2]
+    # Each few rows' squares are within float32 here, those of a chunk are not.
+    large = (1.5e18 * np.sign(rng.standard_normal((500, 60)))).astype("f4")
+    assert wide.packed(large, instructions=instructions).answer == native.NOT_FINITE
+    check([large], instructions, precise=True)
+
+
+def test_rows_of_any_strides_and_nothing_beside_them(instructions):
+    whole = np.full((140, 90), np.nan)
+    whole[3:123, 5:55] = rows = np.random.default_rng(6).standard_normal((120, 50))
+    for given in (whole[3:123, 5:55], np.asfortranarray(rows), rows[::-1], rows[:, ::-1],
+                  rows[::3], np.broadcast_to(rows[:1], (50, 50)), rows.astype(">f8")):  # fmt: skip
+        check([given], instructions)
+
+
+def test_what_does_not_go_together_is_refused(instructions):
+    rows = np.ones((5, 4))
+    with pytest.raises(ValueError, match="weights"):
+        wide.packed(rows, np.ones(4), instructions=instructions)
+    packed = wide.packed(rows, instructions=instructions)
+    for scatter in (np.zeros((5, 5)), np.zeros((4, 4), order="F")[::-1], np.zeros((4, 4), "f4")):
+        with pytest.raises(ValueError, match="other columns"):
+            wide.add(packed, scatter, 0.0, np.zeros(4), instructions=instructions)

@@ -1,0 +1,143 @@
+"""Moments of wide rows, whose scatter is added to in place: laws, refusals, equal bits."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from laws import check_laws
+from princomp import PCA
+from princomp.engines.local import fold
+from princomp.errors import NotFiniteError
+from princomp.kernels import wide
+from princomp.summaries import Extremes, Moments, PairOf, block_rows
+from princomp.threads import at_most, default_threads, uninterrupted
+
+
+@pytest.fixture(autouse=True)
+def _wide_from_four_columns(monkeypatch):
+    monkeypatch.setattr(wide, "WIDE", 4)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(Moments, "block_rows", staticmethod(lambda p, *, sparse=False: 50))
+
+
+def same_bits(one, other):
+    for name in ("rows", "count", "mean", "mean_low", "scatter", "unit"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_the_laws_hold(rng):
+    rows = rng.standard_normal((40, 6)) * [1, 5, 1e3, 1e-3, 1, 1] + 100
+    check_laws(Moments, [rows[:7], rows[7:7], rows[7:30], rows[30:]])
+    weights = [np.full(7, 2.0), np.ones(0), np.arange(1.0, 24.0), np.ones(10)]
+    check_laws(Moments, [rows[:7], rows[7:7], rows[7:30], rows[30:]], weights)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_a_fold_is_the_merge_of_its_blocks(rng, small_blocks, dtype):
+    rows = (rng.standard_normal((1320, 700)) + 3).astype(dtype)
+    whole = fold(Moments, rows).summary
+    parts = [Moments.of(rows[at : at + 50]) for at in range(0, 1320, 50)]
+    merged = parts[0]
+    for part in parts[1:]:
+        merged = merged.merge(part)
+    assert type(whole) is Moments
+    assert (whole.rows, whole.count, whole.unit) == (merged.rows, merged.count, merged.unit)
+    size = np.sqrt(np.outer(merged.column_scatter, merged.column_scatter))
+    # Each merge rounds a few times in float64; products are the same ones.
+    np.testing.assert_allclose(whole.scatter / size, merged.scatter / size, atol=4 * 27 * 2.3e-16)
+    np.testing.assert_array_equal(whole.scatter, whole.scatter.T)
+    for threads in (1, 3):
+        same_bits(fold(Moments, rows, threads=threads).summary, whole)
+
+
+def test_what_was_there_before_is_not_touched(rng, small_blocks):
+    rows = rng.standard_normal((400, 8))
+    first = fold(Moments, rows[:150]).summary
+    before = first.scatter.copy()
+    later = fold(Moments, rows[150:], before=first).summary
+    np.testing.assert_array_equal(first.scatter, before)
+    same_bits(later, fold(Moments, rows).summary)
+
+
+def test_a_value_that_is_not_finite_is_found_in_the_last_row(rng, small_blocks):
+    rows = rng.standard_normal((420, 8))
+    rows[419, 7] = np.nan
+    with pytest.raises(NotFiniteError) as caught:
+        fold(Moments, rows)
+    assert caught.value.place == {"row": 419, "column": 7}
+    left = fold(Moments, rows, drop=True)
+    assert left.dropped == 1
+    same_bits(left.summary, fold(Moments, rows[:419]).summary)
+    rows[419, 7] = 1e200
+    with pytest.raises(NotFiniteError, match="squares of column 7"):
+        fold(Moments, rows)
+
+
+def test_float32_rows_out_of_its_range_are_multiplied_in_float64(rng, small_blocks):
+    rows = rng.standard_normal((420, 8)).astype("f4")
+    rows[:, 2] *= 1e25
+    rows[:, 3] *= 1e-30
+    found = fold(Moments, rows).summary
+    true = np.cov(rows.astype("f8"), rowvar=False) * 419
+    size = np.sqrt(np.outer(true.diagonal(), true.diagonal()))
+    np.testing.assert_allclose(found.scatter / size, true / size, atol=1e-13)
+
+
+def test_sparse_rows_and_ranges_go_along(rng, small_blocks):
+    rows = rng.standard_normal((420, 8)) * (rng.random((420, 8)) < 0.5)
+    whole = fold(Moments, rows).summary
+    for given in (sp.csr_array(rows), sp.csr_array(rows * (rng.random((420, 8)) < 2))):
+        found = fold(Moments, given).summary
+        np.testing.assert_allclose(found.scatter, whole.scatter, atol=1e-11)
+    pair = fold(PairOf(Moments, Extremes), rows).summary
+    same_bits(pair.first, whole)
+    np.testing.assert_array_equal(pair.second.high, rows.max(axis=0))
+
+
+def test_any_cut_of_a_stream_has_the_bits_of_one_fit(rng, small_blocks):
+    rows = rng.standard_normal((430, 8)) + 5
+    whole = PCA(3, svd_solver="covariance_eigh").fit(rows)
+    for step in (7, 130):
+        model = PCA(3)
+        for at in range(0, 430, step):
+            model.partial_fit(rows[at : at + step])
+            model.explained_variance_  # noqa: B018  solved in between
+        np.testing.assert_array_equal(model.explained_variance_, whole.explained_variance_)
+        np.testing.assert_array_equal(model.components_, whole.components_)
+
+
+def test_a_checkpoint_in_the_middle_is_gone_on_from(rng, small_blocks, tmp_path):
+    rows = rng.standard_normal((430, 8)) + 5
+    np.save(tmp_path / "rows.npy", rows)
+    seen = []
+
+    def stop(progress):
+        seen.append(progress.rows)
+        if progress.rows >= 200:
+            raise KeyboardInterrupt
+
+    given, model = {"checkpoint": tmp_path / "run"}, PCA(3, svd_solver="covariance_eigh")
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(tmp_path / "rows.npy", progress=stop, **given)
+    resumed = model.fit(tmp_path / "rows.npy", **given)
+    whole = PCA(3, svd_solver="covariance_eigh").fit(rows)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+
+
+def test_blocks_at_the_true_width_are_those_of_any_width(monkeypatch, rng):
+    monkeypatch.undo()
+    rows = rng.standard_normal((2 * block_rows(1100) + 5, 1100)).astype("f4")
+    assert Moments.adds(1100)
+    found = fold(Moments, rows).summary
+    some = np.r_[:40, 1070:1100]
+    true = np.cov(rows[:, some].astype("f8"), rowvar=False) * (len(rows) - 1)
+    # Relative to the diagonal; 64 units as in the kernel's own test.
+    assert np.abs(found.scatter[np.ix_(some, some)] - true).max() < 64 * 1.2e-7 * true.max()
+
+
+def test_work_that_is_not_interrupted_keeps_to_its_threads():
+    with at_most(1):
+        assert uninterrupted(default_threads)[0] == 1
