@@ -28,6 +28,10 @@ using std::vector;
                                            ptrdiff_t, ptrdiff_t, const double *, const double *,   \
                                            double, const double *, double *);                      \
     extern "C" int princomp_##isa##_wide_mirror(double *, ptrdiff_t, ptrdiff_t, ptrdiff_t);
+#define TRIDIAGONAL(isa)                                                                           \
+    extern "C" int princomp_##isa##_tridiagonal_f64(double *, ptrdiff_t, double *, double *,       \
+                                                    double *, double *, void *);                   \
+    extern "C" int princomp_##isa##_tridiagonal_help(void *);
 #define PASS(isa, name, In, T, I)                                                                  \
     extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t,            \
                                            const double *, const double *, const T *, const T *,   \
@@ -64,6 +68,7 @@ using std::vector;
     SPECTRUM(isa)                                                                                  \
     MOMENTS(isa, moments_f32, float)                                                               \
     MOMENTS(isa, moments_f32_precise, float)                                                       \
+    TRIDIAGONAL(isa)                                                                               \
     WIDE_PACK(isa, wide_pack_f32, float, float)                                                    \
     WIDE_PACK(isa, wide_pack_f32_precise, float, double)                                           \
     WIDE_PACK(isa, wide_pack_f64, double, double)                                                  \
@@ -235,6 +240,49 @@ void wide(const char *what, Pack pack, Add add, Mirror mirror, ptrdiff_t m, ptrd
                                      princomp_##isa##_wide_add_f64, princomp_##isa##_wide_mirror,  \
                                      m, p, weighted);                                              \
             }
+
+// Trace and squares are those of the matrix, and the numbers those of one thread, bit by bit.
+template <class Lead, class Help> void tridiagonal(Lead lead, Help help, ptrdiff_t n) {
+    std::mt19937 random{unsigned(n)};
+    std::normal_distribution<double> normal;
+    vector<double> a(n * n);
+    double trace = 0.0, squares = 0.0;
+    for (ptrdiff_t i = 0; i < n; ++i)
+        for (ptrdiff_t j = i; j < n; ++j) {
+            a[i * n + j] = normal(random);
+            trace += i == j ? a[i * n + j] : 0.0;
+            squares += (i == j ? 1.0 : 2.0) * a[i * n + j] * a[i * n + j];
+        }
+    const ptrdiff_t packed = 2 * 32 * (n + 8) + 16;
+    vector<double> known;
+    for (bool helped : {false, true}) {
+        vector<double> work = a, diagonal(n), beside(n - 1), factors(n - 1);
+        vector<double> memory((32 + 16) * n + 2 * packed + n / 512 + 1 + 64);
+        alignas(64) char shared[64] = {};
+        const auto all = [&](int t) {
+            if (t)
+                help(shared);
+            else
+                lead(work.data(), n, diagonal.data(), beside.data(), factors.data(), memory.data(),
+                     shared);
+        };
+        if (helped)
+            in_threads(all);
+        else
+            all(0);
+        double sum = 0.0, all_squares = 0.0;
+        for (ptrdiff_t i = 0; i < n; ++i) {
+            sum += diagonal[i];
+            all_squares += diagonal[i] * diagonal[i];
+            all_squares += i + 1 < n ? 2.0 * beside[i] * beside[i] : 0.0;
+        }
+        demand(std::abs(sum - trace) < 1e-12 * double(n), "tridiagonal_f64", n, n);
+        demand(std::abs(all_squares - squares) < 1e-12 * squares, "tridiagonal_f64", n, n);
+        diagonal.insert(diagonal.end(), beside.begin(), beside.end());
+        demand(!helped || diagonal == known, "tridiagonal_f64", n, n);
+        known = diagonal;
+    }
+}
 
 // Z += Aᵀ(AQ) of small integers, exact in every precision, and each half of it.
 template <class T, class Kernel>
@@ -552,6 +600,8 @@ template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small sma
 #define ALL(isa)                                                                                   \
     all_dense(princomp_##isa##_moments_f32, princomp_##isa##_moments_f32_precise,                  \
               princomp_##isa##_moments_f64);                                                       \
+    for (ptrdiff_t n : {2, 3, 33, 97, 400})                                                        \
+        tridiagonal(princomp_##isa##_tridiagonal_f64, princomp_##isa##_tridiagonal_help, n);       \
     ALL_WIDE(isa)                                                                                  \
     all_sides(princomp_##isa##_across_f32, princomp_##isa##_across_f64,                            \
               princomp_##isa##_columns_f32, princomp_##isa##_columns_f64,                          \

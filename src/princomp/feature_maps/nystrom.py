@@ -13,7 +13,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from princomp.arrays import FloatArray, eigh
+from princomp.arrays import FloatArray
+from princomp.eigenpairs import eigenpairs
 from princomp.errors import DataError, NotFiniteError, ShapeError
 from princomp.feature_maps.feature_map import ROWS, FeatureMap, padded
 from princomp.kernel_functions import KernelFunction
@@ -95,7 +96,7 @@ class Nystrom(FeatureMap):
                 place={"landmark": row},
                 hint="scale the columns, or choose other parameters of the kernel",
             )
-        values, vectors = eigh((between + between.T) / 2)
+        values, vectors = eigenpairs((between + between.T) / 2)
         least = len(values) * float(np.finfo(dtype).eps) * float(np.abs(values).max())
         kept = values > least
         if not kept.any():

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from princomp.arrays import FloatArray, eigh, eigh_top, one_blas_thread
+from princomp.arrays import FloatArray, one_blas_thread
+from princomp.eigenpairs import eigenpairs
 from princomp.errors import DataError, MemoryLimitError
 from princomp.feature_space.matrix import Products
 from princomp.memory import in_words
@@ -99,7 +100,8 @@ def solve(
 def _dense(matrix: Products, wanted: int | float | None) -> Spectrum:
     full, n = matrix.dense(), matrix.n
     k = n if not isinstance(wanted, int) else min(wanted, n)
-    values, vectors = eigh_top(full, k) if k < n // 3 else eigh(full)
+    values, vectors = eigenpairs(full, k)
+    values = values[: k if k < n // 3 else n]  # of few wanted, no others are told
     _check(values[:k], matrix)
     values = _sound(values, matrix)
     if not isinstance(wanted, int):

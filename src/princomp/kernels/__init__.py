@@ -5,6 +5,7 @@
 ``across``   products of its rows with each other
 ``columns``  sums and squares of its columns
 ``eigen``    the spectrum of a small scatter
+``tridiagonal`` what a large one is reduced to, by several threads
 ``dense``    products of dense rows with vectors
 ``csr``      products and scatter of sparse rows
 ``entries``  the parts of a CSR matrix, checked

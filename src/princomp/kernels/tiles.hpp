@@ -196,11 +196,11 @@ void add_beside(const T *packed, index rows, const Columns<T, bytes> &columns, A
     }
 }
 
-// Products of the columns [begin, end) of a packed chunk with those from there on, added to the
-// upper triangle of the scatter (p, p). The first is the first of a panel.
+// Products of the columns [begin, end) of a packed chunk with those from there on of another, or of
+// the same, added to the upper triangle of the scatter (p, p). The first is the first of a panel.
 template <class T, int bytes>
-void add_group(const T *packed, index rows, const Columns<T, bytes> &columns, index begin,
-               index end, Ahead &ahead, const Scatter &scatter) {
+void add_group(const T *packed, const T *other, index rows, const Columns<T, bytes> &columns,
+               index begin, index end, Ahead &ahead, const Scatter &scatter) {
     constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
     const index p = columns.main, padded = columns.padded;
     for (index right = begin; right < padded; right += width) {
@@ -212,7 +212,7 @@ void add_group(const T *packed, index rows, const Columns<T, bytes> &columns, in
             const index first = left == right ? (i - left) / lanes : 0;
             const index vectors = right_step / lanes - first, column = right + first * lanes;
             const T *a = packed + left * rows + (i - left);
-            const T *b = packed + right * rows + first * lanes;
+            const T *b = other + right * rows + first * lanes;
             const Scatter into = scatter.at(i, column);
             const bool many = vectors * MANY <= SUMS && (i - left) + MANY <= left_step &&
                               (left != right || (i - left + FEW) / lanes == first) && p - i > FEW;
@@ -236,7 +236,7 @@ void add_products(const T *packed, index rows, const Columns<T, bytes> &columns,
                   const Scatter &scatter) {
     const index some = left_columns<T, bytes>(rows, columns.padded);
     for (index begin = 0; begin < columns.main; begin += some)
-        add_group<T, bytes>(packed, rows, columns, begin, begin + some, ahead, scatter);
+        add_group<T, bytes>(packed, packed, rows, columns, begin, begin + some, ahead, scatter);
     add_beside<T, bytes>(packed, rows, columns, ahead, scatter);
 }
 
@@ -264,7 +264,7 @@ inline void turn(double *scatter, index p, index i, index j) {
 // Some rows of the upper triangle turned into columns of the lower one, by squares whose rows lie
 // in few pages of memory.
 constexpr index MIRRORED = 64;
-__attribute__((noinline)) void mirror(double *scatter, index p, index top) {
+[[maybe_unused]] __attribute__((noinline)) void mirror(double *scatter, index p, index top) {
     constexpr index side = 8;
     for (index left = top; left < p; left += MIRRORED)
         for (index i = top; i < p && i < top + MIRRORED; i += side)

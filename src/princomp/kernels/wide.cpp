@@ -47,7 +47,7 @@ int add(const T *packed, index apart, index m, index rows, index p, index begin,
     Ahead nothing = {nullptr, nullptr};
     for (index row = 0; row < m; row += rows, packed += apart) {
         const index now = m - row < rows ? m - row : rows;
-        add_group<T, bytes>(packed, now + now % 2, columns, begin, end, nothing,
+        add_group<T, bytes>(packed, packed, now + now % 2, columns, begin, end, nothing,
                             {scatter, p, false});
     }
     for (index i = begin; i < p && i < end; ++i) {

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from princomp.arrays import FloatArray, eigh, svd
+from princomp.arrays import FloatArray, svd
+from princomp.eigenpairs import eigenpairs
 from princomp.engines.distributed import Distributed
 from princomp.errors import NotFiniteError, ParameterError
 from princomp.inputs import opened
@@ -166,7 +167,7 @@ def _lower_rank(table: FloatArray, threshold: float) -> tuple[FloatArray, int]:
         rank = int(np.count_nonzero(sizes > threshold))
         return (left[:, :rank] * (sizes[:rank] - threshold)) @ right[:rank], rank
     tall = n > p
-    values, vectors = eigh(table.T @ table if tall else table @ table.T)
+    values, vectors = eigenpairs(table.T @ table if tall else table @ table.T)
     sizes = np.sqrt(np.maximum(values, 0.0))
     rank = int(np.count_nonzero(sizes > threshold))
     kept = vectors[:rank]

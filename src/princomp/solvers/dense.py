@@ -1,9 +1,4 @@
-"""Variances by LAPACK: eigenpairs of a scatter, SVD of a triangle.
-
-A scatter becomes tridiagonal once. All its variances come next; they tell how many axes a
-rule wants, and only these are computed and turned back: of k ≪ p axes that is half the
-work of a decomposition, and a rule for k costs no second one.
-"""
+"""Variances by decomposition: eigenpairs of a scatter, SVD of a triangle."""
 
 from __future__ import annotations
 
@@ -11,9 +6,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import lapack
 
-from princomp.arrays import EPS, FloatArray, eigh, reproducible, squares_over, svd
+from princomp.arrays import EPS, FloatArray, squares_over, svd
+from princomp.eigenpairs import Count, eigenpairs
 from princomp.kernels import eigen
 from princomp.kernels.eigen import SmallSpectrum
 from princomp.spectrum import Spectrum
@@ -30,25 +25,12 @@ __all__ = [
 
 # How many axes: a number, all, or what a rule says of a Spectrum without axes.
 Wanted: TypeAlias = int | Callable[[Spectrum], int] | None
-_Count: TypeAlias = int | Callable[[FloatArray], int] | None
 
 # Below this many columns a bound of p·u would be smaller than what sums over rows lose.
 _FEW_COLUMNS = 16
 # Units by which float32 sums of a few hundred products were off at most, relative to λ₁, of 900
 # tables with columns of two or three values: 34, where a fiftieth of a column is 1 and the rest 0.
 _ONE_WAY = 40
-# From this order on only the wanted axes are computed, whatever their number: k = 10 take 3.1
-# instead of 5.4 ms at p = 256, and 59 instead of 150 at 1,000 (one thread). Below it, that
-# pays for so small a share of them: at p = 100, 0.45 instead of 0.64 ms for k = 2.
-_REDUCED_COLUMNS, _VERY_FEW_AXES = 256, 0.04
-# Inverse iteration, which leaves axes orthogonal to 1e-15, takes about 0.3 µs · p an axis.
-# All axes by divide and conquer cost as much as 0.1 p of them at p = 100, 0.17 p at 500
-# and 0.28 p at 1,000.
-_FEW_AXES = 0.125
-# LAPACK's drivers bring a matrix into range whose squares would leave it; its parts do not.
-_SAFE_POWER = 200
-# What dstebz is asked for: eigenvalues by number, in the order that dstein takes.
-_BY_NUMBER, _BY_BLOCK = 2, "B"
 
 
 def roundoff(p: int, unit: float) -> float:
@@ -94,7 +76,7 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
         error = roundoff_of_products(moments.p, moments.unit, total, float(values[0]))
         return Spectrum(_within_rank(values, limit), axes, total, error)
 
-    return told(*_decomposed(moments.scatter, _counting(k, told)))
+    return told(*eigenpairs(moments.scatter, _counting(k, told)))
 
 
 def of_small(small: SmallSpectrum, unit: float, k: Wanted = None) -> Spectrum:
@@ -119,74 +101,14 @@ def _without_constant_columns(moments: Moments, k: Wanted, total: float) -> Spec
         error = roundoff_of_products(p, moments.unit, total, float(variances[0]))
         return Spectrum(_within_rank(variances, limit), axes, total, error)
 
-    return told(*_decomposed(moments.scatter[np.ix_(live, live)], _counting(k, told)))
+    return told(*eigenpairs(moments.scatter[np.ix_(live, live)], _counting(k, told)))
 
 
-def _counting(k: Wanted, told: Callable[[FloatArray, FloatArray], Spectrum]) -> _Count:
+def _counting(k: Wanted, told: Callable[[FloatArray, FloatArray], Spectrum]) -> Count:
     """How many axes, asked of eigenvalues."""
     if not callable(k):
         return k
     return lambda values: k(told(values, np.empty((0, len(values)))))
-
-
-def _decomposed(matrix: FloatArray, k: _Count) -> tuple[FloatArray, FloatArray]:
-    """All eigenvalues, descending, and the wanted eigenvectors as rows."""
-    size = len(matrix)
-    few = isinstance(k, int) and k <= _VERY_FEW_AXES * size
-    if few or (size >= _REDUCED_COLUMNS and k is not None and (callable(k) or k < size)):
-        with reproducible(size):
-            found = _reduced(matrix, k)
-        if found is not None:
-            return found
-    values, vectors = eigh(matrix)
-    return values, vectors[: k(values) if callable(k) else k]
-
-
-def _reduced(matrix: FloatArray, k: _Count) -> tuple[FloatArray, FloatArray] | None:
-    """The same by way of a tridiagonal matrix, or None where a part of LAPACK gives up."""
-    power = int(np.frexp(np.maximum.reduce(matrix.diagonal()))[1])
-    power = power if abs(power) > _SAFE_POWER else 0
-    if power:
-        matrix = np.ldexp(matrix, -power)
-    size = len(matrix)
-    work = int(lapack.dsytrd_lwork(size, lower=1)[0])
-    # Its transpose is the same matrix in the order that LAPACK takes without turning it.
-    mirrors, diagonal, beside, factors, failed = lapack.dsytrd(matrix.T, lower=1, lwork=work)
-    values, unfinished = lapack.dsterf(diagonal, beside)
-    if failed or unfinished:
-        return None
-    values = np.ldexp(values[::-1], power)
-    count = k(values) if callable(k) else k
-    vectors = _of_tridiagonal(diagonal, beside, size if count is None else min(count, size))
-    if vectors is None:
-        return None
-    if vectors.size:
-        # The mirrors stand below the diagonal: the same memory, read from its second row on.
-        below = mirrors.ravel("K")[1 : 1 + size * (size - 1)].reshape(size, -1, order="F")
-        room = 64 * vectors.shape[1] + 65 * 64  # LAPACK's largest panels, and their triangle
-        turned, _, failed = lapack.dormqr("L", "N", below, factors, vectors[1:], room)
-        if failed:
-            return None
-        vectors[1:] = turned
-    return values, vectors.T[::-1]
-
-
-def _of_tridiagonal(diagonal: FloatArray, beside: FloatArray, k: int) -> FloatArray | None:
-    """The last ``k`` eigenvectors (size, k) of a tridiagonal matrix, in ascending order."""
-    size = len(diagonal)
-    if k > _FEW_AXES * size:
-        _, vectors, failed = lapack.dstevd(diagonal, beside)
-        return None if failed else vectors[:, size - k :]
-    if not k:
-        return np.empty((size, 0))
-    ends = (0.0, 0.0, size - k + 1, size)
-    found, values, blocks, splits, failed = lapack.dstebz(
-        diagonal, beside, _BY_NUMBER, *ends, 0.0, _BY_BLOCK
-    )
-    if failed or found != k:
-        return None
-    vectors, failed = lapack.dstein(diagonal, beside, values[:k], blocks, splits)
-    return None if failed else np.asfortranarray(vectors[:, np.argsort(values[:k], kind="stable")])
 
 
 def solve_triangle(triangle: Triangle, k: Wanted = None) -> Spectrum:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, eigh, eigh_top
+from princomp.arrays import EPS, FloatArray, eigh_top
+from princomp.eigenpairs import eigenpairs
 from princomp.solvers.dense import roundoff
 from princomp.solvers.forecast import Patience
 from princomp.solvers.lanczos import lanczos
@@ -63,7 +64,7 @@ def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     """All eigenvalues, or the first where few are wanted, and as many eigenvectors as rows."""
     n = len(products)
     if not 0 < k < _FEW * n:
-        return eigh(products)
+        return eigenpairs(products)
     if n >= _SEARCHED:
         rng = np.random.default_rng(0)
         pairs = lanczos(
@@ -77,4 +78,6 @@ def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
         )
         if pairs.converged:
             return pairs.values, pairs.vectors.T
+        values, vectors = eigenpairs(products, k + 1)
+        return values[: k + 1], vectors
     return eigh_top(products, k + 1)

@@ -1,0 +1,384 @@
+// A symmetric matrix made tridiagonal by mirrors (Householder), by several threads.
+//
+// Compiled once for each instruction set. As LAPACK's dsytrd: a panel of columns is reduced one
+// after the other, each with a product of the matrix, and what they do to the rest is added at once
+// (Dongarra, Sorensen & Hammarling 1989). Half of the work is those products, which wait for
+// memory, and LAPACK gives them to one thread.
+//
+// One thread leads; the others help where there are pieces to claim. Pieces are the same however
+// many help, and whoever comes late, or never, is not waited for.
+
+#include "tiles.hpp"
+
+#include <atomic>
+#include <cmath>
+#include <sched.h>
+
+namespace PRINCOMP_ISA {
+namespace {
+
+constexpr int bytes = PRINCOMP_LANES;
+constexpr index lanes = bytes / index(sizeof(double));
+typedef typename Vector<double, bytes>::type V;
+
+// Columns of a panel. Rows that a product reads together. Pieces of a product at most, and numbers
+// of the matrix for which one pays; entries of a vector in a piece, and dot products.
+constexpr index PANEL = 32, TOGETHER = 8, SPANS = 16, SPAN_NUMBERS = 32768;
+constexpr index ENTRIES = 512, DOTS = 8;
+// Rows of the rest in a piece: the first panel of tiles.hpp begins there for every set.
+constexpr index GROUP = 48;
+// Shorter columns are not worth a piece of their own: the leader does them alone.
+constexpr index ALONE = 320;
+// Squares below this have lost digits: so short a column is taken for zero. The caller keeps the
+// matrix within a range where that is less than rounding.
+constexpr double SHORT = 1e-280;
+
+double dot(const double *x, const double *y, index count) {
+    V sums[4] = {};
+    index i = 0;
+    for (; i + 4 * lanes <= count; i += 4 * lanes)
+        for (int v = 0; v < 4; ++v)
+            sums[v] += load<V>(x + i + v * lanes) * load<V>(y + i + v * lanes);
+    const V all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    double sum = 0.0;
+    for (index v = 0; v < lanes; ++v)
+        sum += all[v];
+    for (; i < count; ++i)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+// Some rows of the upper triangle of a matrix times v, those as columns too, added to y.
+template <int rows>
+void product(const double *a, index stride, index size, index first, const double *v, double *y) {
+    const double *row[rows];
+    V sums[rows];
+    double ahead[rows], short_sums[rows];
+    for (int r = 0; r < rows; ++r) {
+        row[r] = a + (first + r) * stride;
+        sums[r] = V{};
+        ahead[r] = v[first + r];
+        // The triangle on the diagonal.
+        short_sums[r] = row[r][first + r] * v[first + r];
+        for (index i = first + r + 1; i < first + rows; ++i) {
+            short_sums[r] += row[r][i] * v[i];
+            y[i] += row[r][i] * ahead[r];
+        }
+    }
+    index i = first + rows;
+    for (; i + lanes <= size; i += lanes) {
+        const V here = load<V>(v + i);
+        V image = load<V>(y + i);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+            const V numbers = load<V>(row[r] + i);
+            sums[r] += numbers * here;
+            image += numbers * ahead[r];
+        }
+        store(y + i, image);
+    }
+    for (; i < size; ++i)
+        for (int r = 0; r < rows; ++r) {
+            short_sums[r] += row[r][i] * v[i];
+            y[i] += row[r][i] * ahead[r];
+        }
+    for (int r = 0; r < rows; ++r) {
+        for (index u = 0; u < lanes; ++u)
+            short_sums[r] += sums[r][u];
+        y[first + r] += short_sums[r];
+    }
+}
+
+// What all threads see. `ticket` says of what is going on: its number, how many pieces it has, and
+// which is the next; a piece is claimed by counting that on, and nothing changes before all are done.
+struct Reduction;
+struct Shared {
+    std::atomic<std::uint64_t> ticket;
+    std::atomic<std::int64_t> done;
+    std::int64_t work;
+    const Reduction *reduction;
+};
+constexpr std::uint64_t NEXT = 1, COUNT = 1 << 20, NUMBER = std::uint64_t(1) << 40;
+constexpr std::uint64_t OVER = ~std::uint64_t(0);
+
+struct Reduction {
+    enum Work { UPDATE, MULTIPLY, COMBINE, PACK, REST };
+
+    double *a;
+    index n;
+    double *w, *spans, *left, *right; // (PANEL, n), (SPANS, n), and two packed panels
+    double *sums;                     // of pieces
+    double *into, *outof;             // coefficients of a panel's columns, twice (PANEL)
+    // What is being done: the panel's first column, those of it that are done, and this one.
+    index panel = 0, count = 0, column = 0;
+    double tau = 0.0, more = 0.0; // `more` times its mirror is still to be added to the last of w
+
+    const double *mirror(index s) const { return a + (panel + s) * n; }
+    double *image(index s) const { return w + s * n; }
+
+    // ---- pieces ------------------------------------------------------------------------
+
+    // Entries of this column: what the panel's mirrors before it did to them, and their squares.
+    void update(index piece) const {
+        const index begin = column + piece * ENTRIES;
+        const index end = begin + ENTRIES < n ? begin + ENTRIES : n;
+        double *x = a + column * n;
+        if (count) {
+            double *last = image(count - 1);
+            const double *v = mirror(count - 1);
+            for (index i = begin; i < end; ++i)
+                last[i] += more * v[i];
+        }
+        for (index s = 0; s < count; ++s) {
+            const double *v = mirror(s), *z = image(s);
+            const double one = into[s], other = outof[s];
+            for (index i = begin; i < end; ++i)
+                x[i] -= v[i] * one + z[i] * other;
+        }
+        const index from = begin > column + 2 ? begin : column + 2;
+        sums[piece] = from < end ? dot(x + from, x + from, end - from) : 0.0;
+    }
+
+    index size() const { return n - column - 1; }
+    index products() const {
+        const index wanted = size() * size() / 2 / SPAN_NUMBERS;
+        return wanted < 1 ? 1 : wanted > SPANS ? SPANS : wanted;
+    }
+    // Where a piece of the product begins: all have about as many numbers of the triangle.
+    index span(index piece) const {
+        if (piece == products())
+            return size();
+        const double share = 1.0 - std::sqrt(1.0 - double(piece) / double(products()));
+        return index(share * double(size())) / TOGETHER * TOGETHER;
+    }
+
+    void multiply(index piece) const {
+        const double *v = a + column * n + column + 1;
+        if (piece < products()) {
+            const double *rest = a + (column + 1) * n + column + 1;
+            double *y = spans + piece * n;
+            index row = span(piece);
+            const index end = span(piece + 1);
+            std::memset(y + row, 0, sizeof(double) * (size() - row));
+            for (; row + TOGETHER <= end; row += TOGETHER)
+                product<TOGETHER>(rest, n, size(), row, v, y);
+            for (; row < end; ++row)
+                product<1>(rest, n, size(), row, v, y);
+            return;
+        }
+        const index first = (piece - products()) * DOTS;
+        for (index s = first; s < first + DOTS && s < count; ++s) {
+            into[s] = dot(image(s) + column + 1, v, size());
+            outof[s] = dot(mirror(s) + column + 1, v, size());
+        }
+    }
+
+    void combine(index piece) const {
+        const index begin = column + 1 + piece * ENTRIES;
+        const index end = begin + ENTRIES < n ? begin + ENTRIES : n;
+        double *y = image(count);
+        std::memset(y + begin, 0, sizeof(double) * (end - begin));
+        for (index s = 0; s < products(); ++s) {
+            const double *part = spans + s * n - (column + 1);
+            const index known = column + 1 + span(s), from = begin > known ? begin : known;
+            for (index i = from; i < end; ++i)
+                y[i] += part[i];
+        }
+        for (index s = 0; s < count; ++s) {
+            const double *v = mirror(s), *z = image(s);
+            const double one = into[s], other = outof[s];
+            for (index i = begin; i < end; ++i)
+                y[i] -= v[i] * one + z[i] * other;
+        }
+        for (index i = begin; i < end; ++i)
+            y[i] *= tau;
+        sums[piece] = dot(y + begin, a + column * n + begin, end - begin);
+    }
+
+    // Mirrors and images of a panel side by side, and the same with the other first, negated.
+    void pack(index piece) const {
+        constexpr index width = panel_width<double, bytes>();
+        const index first = panel + count, rest = n - first, padded = (rest + lanes - 1) / lanes * lanes;
+        const index begin = piece * width, step = padded - begin < width ? padded - begin : width;
+        double *one = left + begin * 2 * count, *other = right + begin * 2 * count;
+        for (index s = 0; s < count; ++s) {
+            const double *v = mirror(s) + first + begin, *z = image(s) + first + begin;
+            double *v_one = one + s * step, *z_one = one + (count + s) * step;
+            double *z_other = other + s * step, *v_other = other + (count + s) * step;
+            for (index i = 0; i < step; ++i) {
+                const bool there = begin + i < rest;
+                const double v_here = there ? v[i] : 0.0, z_here = there ? z[i] : 0.0;
+                v_one[i] = -v_here;
+                z_one[i] = -z_here;
+                z_other[i] = z_here;
+                v_other[i] = v_here;
+            }
+        }
+    }
+
+    void add_rest(index piece) const {
+        const index first = panel + count, rest = n - first;
+        const Columns<double, bytes> columns(rest, false);
+        Ahead nothing = {nullptr, nullptr};
+        add_group<double, bytes>(left, right, 2 * count, columns, piece * GROUP,
+                                 (piece + 1) * GROUP, nothing, {a + first * n + first, n, false});
+    }
+
+    void piece(std::int64_t work, index number) const {
+        switch (work) {
+        case UPDATE: return update(number);
+        case MULTIPLY: return multiply(number);
+        case COMBINE: return combine(number);
+        case PACK: return pack(number);
+        default: return add_rest(number);
+        }
+    }
+
+    // ---- who does them -----------------------------------------------------------------
+
+    // Claims a piece of what is going on and does it; whether there was one.
+    static bool claim(Shared &shared) {
+        std::uint64_t ticket = shared.ticket.load(std::memory_order_acquire);
+        for (;;) {
+            if (ticket == OVER || ticket % COUNT >= ticket / COUNT % COUNT)
+                return false;
+            if (shared.ticket.compare_exchange_weak(ticket, ticket + NEXT,
+                                                    std::memory_order_acq_rel,
+                                                    std::memory_order_acquire))
+                break;
+        }
+        shared.reduction->piece(shared.work, index(ticket % COUNT));
+        shared.done.fetch_add(1, std::memory_order_release);
+        return true;
+    }
+
+    static void wait(int &turns) {
+        if (++turns > 512)
+            sched_yield();
+#if defined(__x86_64__)
+        else
+            __builtin_ia32_pause();
+#endif
+    }
+
+    void all(Shared &shared, Work work, index pieces) const {
+        if (pieces == 1 || size() < ALONE) {
+            for (index i = 0; i < pieces; ++i)
+                piece(work, i);
+            return;
+        }
+        shared.work = work;
+        shared.reduction = this;
+        shared.done.store(0, std::memory_order_relaxed);
+        const std::uint64_t number = shared.ticket.load(std::memory_order_relaxed) / NUMBER + 1;
+        shared.ticket.store(number * NUMBER + std::uint64_t(pieces) * COUNT,
+                            std::memory_order_release);
+        while (claim(shared)) {
+        }
+        for (int turns = 0; shared.done.load(std::memory_order_acquire) < pieces;)
+            wait(turns);
+    }
+
+    // ---- the whole ---------------------------------------------------------------------
+
+    double total(index pieces) const {
+        double sum = 0.0;
+        for (index i = 0; i < pieces; ++i)
+            sum += sums[i];
+        return sum;
+    }
+
+    // The mirror that leaves one entry of this column beside the diagonal; that entry.
+    double reflect(double squares) {
+        double *x = a + column * n;
+        const double alpha = x[column + 1];
+        if (!(squares > SHORT)) {
+            tau = 0.0;
+            return alpha;
+        }
+        const double beta = -std::copysign(std::sqrt(alpha * alpha + squares), alpha);
+        const double scale = 1.0 / (alpha - beta);
+        tau = (beta - alpha) / beta;
+        for (index i = column + 2; i < n; ++i)
+            x[i] *= scale;
+        x[column + 1] = 1.0;
+        return beta;
+    }
+
+    void lead(Shared &shared, double *diagonal, double *beside, double *factors) {
+        for (column = 0; column < n; ++column) {
+            if (count == PANEL) {
+                finish_panel(shared);
+                panel = column;
+                count = 0;
+            }
+            for (index s = 0; s < count; ++s) {
+                outof[s] = mirror(s)[column];
+                into[s] = image(s)[column] + (s + 1 == count ? more * outof[s] : 0.0);
+            }
+            const index entries = (n - column + ENTRIES - 1) / ENTRIES;
+            all(shared, UPDATE, entries);
+            diagonal[column] = a[column * n + column];
+            if (column + 1 == n)
+                return;
+            beside[column] = reflect(total(entries));
+            factors[column] = tau;
+            more = 0.0;
+            if (tau == 0.0) {
+                std::memset(image(count) + column + 1, 0, sizeof(double) * size());
+                std::memset(a + column * n + column + 1, 0, sizeof(double) * size());
+            } else {
+                all(shared, MULTIPLY, products() + (count + DOTS - 1) / DOTS);
+                const index rest = (size() + ENTRIES - 1) / ENTRIES;
+                all(shared, COMBINE, rest);
+                more = -0.5 * tau * total(rest);
+            }
+            ++count;
+        }
+    }
+
+    // What a panel's mirrors did to the rest of the matrix.
+    void finish_panel(Shared &shared) {
+        const index rest = n - panel - count, width = panel_width<double, bytes>();
+        double *last = image(count - 1);
+        for (index i = panel + count; i < n; ++i)
+            last[i] += more * mirror(count - 1)[i];
+        const index padded = (rest + lanes - 1) / lanes * lanes;
+        all(shared, PACK, (padded + width - 1) / width);
+        all(shared, REST, (rest + GROUP - 1) / GROUP);
+    }
+};
+
+} // namespace
+} // namespace PRINCOMP_ISA
+
+// a (n, n): of a symmetric matrix the upper triangle; written over by the mirrors, row by row beside
+// the diagonal, as dsytrd leaves them in the lower triangle of columns. diagonal (n), beside and
+// factors (n − 1); memory: `tridiagonal_numbers`; shared: a cache line of zeros, the one of those
+// who help. Returns when all is done, and lets them go.
+PRINCOMP_EXPORT(tridiagonal_f64)
+(double *a, std::ptrdiff_t n, double *diagonal, double *beside, double *factors, double *memory,
+ void *shared) {
+    using namespace PRINCOMP_ISA;
+    const std::ptrdiff_t packed = 2 * PANEL * ((n + lanes - 1) / lanes * lanes) + 2 * lanes;
+    double *images = memory, *spans = images + PANEL * n, *left = spans + SPANS * n;
+    double *right = left + packed, *sums = right + packed;
+    double *into = sums + (n + ENTRIES - 1) / ENTRIES, *outof = into + PANEL;
+    Shared &all = *static_cast<Shared *>(shared);
+    Reduction reduction{a, n, images, spans, left, right, sums, into, outof};
+    reduction.lead(all, diagonal, beside, factors);
+    all.ticket.store(OVER, std::memory_order_release);
+    return PRINCOMP_DONE;
+}
+
+// Does what another thread's tridiagonal_f64 has to give away, until that is done.
+PRINCOMP_EXPORT(tridiagonal_help)(void *shared) {
+    using namespace PRINCOMP_ISA;
+    Shared &all = *static_cast<Shared *>(shared);
+    for (int turns = 0; all.ticket.load(std::memory_order_acquire) != OVER;)
+        if (Reduction::claim(all))
+            turns = 0;
+        else
+            Reduction::wait(turns);
+    return PRINCOMP_DONE;
+}

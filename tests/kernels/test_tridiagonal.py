@@ -1,0 +1,92 @@
+"""A symmetric matrix made tridiagonal, compiled and by LAPACK: Q T Qᵀ is the matrix."""
+
+import numpy as np
+import pytest
+from scipy.linalg import lapack
+
+from princomp.kernels import native
+from princomp.kernels.tridiagonal import tridiagonal
+
+# Around vectors, the rows that are read together, a panel and its pieces, and where threads begin
+# to share.
+SIZES = (2, 3, 5, 8, 9, 31, 32, 33, 34, 64, 65, 100, 320, 330, 530, 700)
+EPS = np.finfo(float).eps
+
+
+@pytest.fixture(params=["numpy", *native.instruction_sets()])
+def instructions(request):
+    return request.param
+
+
+def check(matrix, instructions, threads=2):
+    """A backward error and orthogonality of a few n units, as LAPACK's own bounds have it."""
+    n = len(matrix)
+    before = matrix.copy()
+    found = tridiagonal(matrix, threads=threads, instructions=instructions)
+    assert (matrix == before).all()
+    turn = np.eye(n, order="F")
+    inner = np.asfortranarray(np.eye(n - 1))
+    turned = lapack.dormqr("L", "N", found.mirrors, found.factors, inner, 64 * n + 65 * 64)
+    turn[1:, 1:] = turned[0]
+    whole = np.diag(found.diagonal) + np.diag(found.beside, 1) + np.diag(found.beside, -1)
+    size = np.linalg.norm(matrix, 2)
+    assert np.linalg.norm(turn @ whole @ turn.T - matrix, 2) <= 8 * n * EPS * size
+    assert np.linalg.norm(turn.T @ turn - np.eye(n), 2) <= 8 * n * EPS
+    return found
+
+
+def test_the_matrix_is_that_of_its_parts(instructions):
+    rng = np.random.default_rng(0)
+    for n in SIZES:
+        half = rng.standard_normal((n, n))
+        check(half + half.T, instructions)
+        check(half @ half.T, instructions)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(instructions):
+    rng = np.random.default_rng(1)
+    half = rng.standard_normal((650, 650))
+    one = check(half + half.T, instructions, 1)
+    for threads in (2, 3, 5):
+        for given, known in zip(check(half + half.T, instructions, threads), one, strict=True):
+            np.testing.assert_array_equal(given, known)
+
+
+def test_columns_without_anything_below_the_diagonal(instructions):
+    rng = np.random.default_rng(2)
+    half = rng.standard_normal((90, 90))
+    block = half + half.T
+    check(np.zeros((40, 40)), instructions)
+    check(np.diag(rng.standard_normal(70)), instructions)
+    check(np.outer(half[0], half[0]), instructions)
+    for gone in (0, 31, 32, 50, 88, 89):
+        cut = block.copy()
+        cut[gone], cut[:, gone] = 0.0, 0.0
+        check(cut, instructions)
+    apart = block.copy()
+    apart[:40, 40:], apart[40:, :40] = 0.0, 0.0
+    check(apart, instructions)
+
+
+@pytest.mark.parametrize("small", [1e-30, 1e-141, 1e-160, 1e-170, 1e-300])
+def test_columns_too_small_to_be_squared(instructions, small):
+    rng = np.random.default_rng(3)
+    half = rng.standard_normal((80, 80))
+    matrix = half + half.T
+    matrix[20:60], matrix[:, 20:60] = small * matrix[20:60], small * matrix[:, 20:60]
+    check(matrix, instructions)
+    check(matrix * 2.0**-190, instructions)
+    check(matrix * 2.0**190, instructions)
+
+
+def test_no_thread_is_waited_for_that_never_comes(instructions, monkeypatch):
+    """Pieces that nobody else claims are the leader's."""
+    import princomp.kernels.tridiagonal as module
+
+    def only_the_first(work, pieces, threads):
+        yield work(next(iter(pieces)))
+
+    half = np.random.default_rng(4).standard_normal((640, 640))
+    whole = check(half + half.T, instructions, 3)
+    monkeypatch.setattr(module, "in_order", only_the_first)
+    np.testing.assert_array_equal(check(half + half.T, instructions, 3).diagonal, whole.diagonal)
