@@ -97,6 +97,7 @@ DECLARED(plain)
 #if defined(__x86_64__)
 DECLARED(avx2)
 DECLARED(avx512)
+DECLARED(narrow)
 #endif
 extern "C" int princomp_supported();
 
@@ -618,6 +619,7 @@ template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small sma
 int main() {
     ALL(plain)
 #if defined(__x86_64__)
+    ALL(narrow)
     if (princomp_supported() >= 1) {
         ALL(avx2)
     }

@@ -35,9 +35,7 @@ template <class V> inline V load(const void *from) {
 template <class V> inline void store(void *to, V v) { std::memcpy(to, &v, sizeof(V)); }
 
 // Vectors of a panel, and the sums of a tile, which fill the registers with them.
-template <class T, int bytes> constexpr int widest() {
-    return PRINCOMP_REGISTERS >= 32 || bytes / sizeof(T) >= FEW ? 3 : 2;
-}
+template <class T, int bytes> constexpr int widest() { return bytes / sizeof(T) >= FEW ? 3 : 2; }
 constexpr int SUMS = PRINCOMP_REGISTERS >= 32 ? 24 : 12;
 
 // Columns of a panel; the last panel may have fewer vectors.

@@ -220,6 +220,7 @@ struct Reduction {
         const index first = panel + count, rest = n - first;
         const Columns<double, bytes> columns(rest, false);
         Ahead nothing = {nullptr, nullptr};
+        static_assert(GROUP % panel_width<double, bytes>() == 0, "a group begins with a panel");
         add_group<double, bytes>(left, right, 2 * count, columns, piece * GROUP,
                                  (piece + 1) * GROUP, nothing, {a + first * n + first, n, false});
     }

@@ -1,0 +1,23 @@
+"""The sources are lawful for the vectors of every processor, also of those that are not here."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import princomp.kernels
+
+_ROOM = Path(princomp.kernels.__file__).parent
+_COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+
+
+@pytest.mark.skipif(_COMPILER is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize("source", sorted(path.name for path in _ROOM.glob("*.cpp")))
+def test_a_source_compiles_for_64_bit_arm(source):
+    """Vectors of 16 bytes and 32 of them; the code itself knows no processor."""
+    given = ["-DPRINCOMP_ISA=plain", "-DPRINCOMP_LANES=16", "-DPRINCOMP_REGISTERS=32"]
+    command = [_COMPILER, "-std=c++17", "-fsyntax-only", "-w", *given, str(_ROOM / source)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
