@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from helpers import EPS
-from princomp import PCA, Moments
+from princomp import PCA, Moments, eigenpairs
 from princomp.engines.local import fold
 from princomp.errors import ColumnError, DataError, NotFiniteError, NotNumericError
 from princomp.fitting.job import Job
+from princomp.kernels import tridiagonal
 from princomp.parameters import Request
 from princomp.solvers import dense
 from princomp.sources.frames import from_frame
@@ -32,10 +34,11 @@ def moments_with(variances, rng):
     return Moments(2.0, 10 * p, none, none, scatter)
 
 
-@pytest.fixture
-def reduced(monkeypatch):
-    """Only the wanted axes are computed of small scatters, too."""
-    monkeypatch.setattr(dense, "_REDUCED_COLUMNS", 32)
+@pytest.fixture(params=["LAPACK", "kernel"])
+def reduced(monkeypatch, request):
+    """Only the wanted axes are computed of small scatters, too; by both that reduce one."""
+    monkeypatch.setattr(eigenpairs, "_REDUCED", 32)
+    monkeypatch.setattr(tridiagonal, "_PAYS", 2 if request.param == "kernel" else 10**9)
 
 
 SPECTRA = {
@@ -82,19 +85,19 @@ def test_a_scatter_that_falls_into_blocks_has_its_axes_in_order(rng):
 
 
 @pytest.mark.parametrize("part", ["dsytrd", "dsterf", "dstebz", "dstein", "dormqr", "dstevd"])
-@pytest.mark.usefixtures("reduced")
 def test_where_a_part_of_lapack_gives_up_all_axes_are_computed(part, rng, monkeypatch):
     moments = moments_with(np.linspace(2.0, 1.0, 64), rng)
     k = 40 if part == "dstevd" else 4
-    truth = dense.solve_moments(moments)
-    original = getattr(dense.lapack, part)
+    truth = dense.solve_moments(moments)  # of so small a scatter by all of LAPACK at once
+    monkeypatch.setattr(eigenpairs, "_REDUCED", 32)
+    original = getattr(lapack, part)
     asked = []
 
     def failing(*args, **options):
         asked.append(part)
         return (*original(*args, **options)[:-1], 1)
 
-    monkeypatch.setattr(dense.lapack, part, failing)
+    monkeypatch.setattr(lapack, part, failing)
     found = dense.solve_moments(moments, k)
     assert asked
     np.testing.assert_array_equal(found.axes, truth.axes[:k])

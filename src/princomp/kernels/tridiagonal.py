@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from princomp.arrays import LINE, FloatArray, aligned, one_blas_thread
+from princomp.arrays import LINE, FloatArray, aligned
 from princomp.kernels import native
 from princomp.threads import default_threads, in_order
 
@@ -34,9 +34,9 @@ class Tridiagonal(NamedTuple):
     diagonal : ndarray of shape (n,)
     beside : ndarray of shape (n - 1,)
         Of T.
-    mirrors : ndarray of shape (n - 1, n - 1)
-        In Fortran order: below its diagonal the mirrors, whose first entry is 1. What LAPACK's
-        dormqr takes for Q without its first row and column.
+    mirrors : ndarray of shape (n, n - 1)
+        In Fortran order: below its diagonal the mirrors, whose first entry is 1; its last row is
+        nothing. What LAPACK's dormqr takes for Q without its first row and column.
     factors : ndarray of shape (n - 1,)
         Of the mirrors.
     """
@@ -94,16 +94,14 @@ def tridiagonal(
 def _below(matrix: FloatArray) -> FloatArray:
     """What is below the diagonal of a matrix in Fortran order: the same memory, from row two on."""
     n = len(matrix)
-    return matrix.ravel("K")[1 : 1 + n * (n - 1)].reshape(n, -1, order="F")[: n - 1]
+    return matrix.ravel("K")[1 : 1 + n * (n - 1)].reshape(n, -1, order="F")
 
 
 def _twin(matrix: FloatArray) -> Tridiagonal | None:
-    """The same by LAPACK, on one thread."""
-    n = len(matrix)
-    room = int(lapack.dsytrd_lwork(n, lower=1)[0])
-    with one_blas_thread():
-        # The transpose is the same matrix, in the order that LAPACK takes without turning it.
-        found, diagonal, beside, factors, failed = lapack.dsytrd(matrix.T, lower=1, lwork=room)
+    """The same by LAPACK, on as many threads as BLAS has now."""
+    room = int(lapack.dsytrd_lwork(len(matrix), lower=1)[0])
+    # The transpose is the same matrix, in the order that LAPACK takes without turning it.
+    found, diagonal, beside, factors, failed = lapack.dsytrd(matrix.T, lower=1, lwork=room)
     return None if failed else Tridiagonal(diagonal, beside, _below(found), factors)
 
 
