@@ -73,21 +73,18 @@ def _reduced(matrix: FloatArray, k: Count) -> tuple[FloatArray, FloatArray] | No
     if reduced is None:
         return None
     diagonal, beside = reduced.diagonal, reduced.beside
-    if callable(k) or (k is not None and k <= _FEW * size):
+    if k is None or (isinstance(k, int) and k > _FEW * size):
+        values, vectors, failed = lapack.dstevd(diagonal, beside)
+        found = None if failed else vectors[:, size - min(k or size, size) :]
+    else:
         values, failed = lapack.dsterf(diagonal, beside)
         if failed:
             return None
-        values = np.ldexp(values[::-1], power)
-        found = _of_tridiagonal(diagonal, beside, min(k(values) if callable(k) else k, size))
-    else:
-        found = _of_tridiagonal(diagonal, beside, size if k is None else min(k, size))
-        values = np.ldexp(found[0][::-1], power) if found else diagonal
-    if found is None:
+        count = k(np.ldexp(values[::-1], power)) if callable(k) else k
+        found = _of_tridiagonal(diagonal, beside, min(count, size))
+    if found is None or (found.size and not _turned_back(reduced, found[1:])):
         return None
-    vectors = found[1]
-    if vectors.size and not _turned_back(reduced, vectors[1:]):
-        return None
-    return values, vectors.T[::-1]
+    return np.ldexp(values[::-1], power), found.T[::-1]
 
 
 def _turned_back(reduced: Tridiagonal, vectors: FloatArray) -> bool:
@@ -105,19 +102,14 @@ def _turned_back(reduced: Tridiagonal, vectors: FloatArray) -> bool:
         return all(list(in_order(turn, range(0, count, step), None if count > step else 1)))
 
 
-def _of_tridiagonal(
-    diagonal: FloatArray, beside: FloatArray, k: int
-) -> tuple[FloatArray, FloatArray] | None:
-    """The last ``k`` eigenvectors (size, k) of a tridiagonal matrix, in ascending order.
-
-    Before them eigenvalues: these, or all where many are asked for.
-    """
+def _of_tridiagonal(diagonal: FloatArray, beside: FloatArray, k: int) -> FloatArray | None:
+    """The last ``k`` eigenvectors (size, k) of a tridiagonal matrix, in ascending order."""
     size = len(diagonal)
     if k > _FEW * size:
-        values, vectors, failed = lapack.dstevd(diagonal, beside)
-        return None if failed else (values, vectors[:, size - k :])
+        _, vectors, failed = lapack.dstevd(diagonal, beside)
+        return None if failed else vectors[:, size - k :]
     if not k:
-        return np.empty(0), np.empty((size, 0))
+        return np.empty((size, 0))
     ends = (0.0, 0.0, size - k + 1, size)
     found, values, blocks, splits, failed = lapack.dstebz(
         diagonal, beside, _BY_NUMBER, *ends, 0.0, _BY_BLOCK
@@ -125,5 +117,4 @@ def _of_tridiagonal(
     if failed or found != k:
         return None
     vectors, failed = lapack.dstein(diagonal, beside, values[:k], blocks, splits)
-    order = np.argsort(values[:k], kind="stable")
-    return None if failed else (values[:k][order], np.asfortranarray(vectors[:, order]))
+    return None if failed else np.asfortranarray(vectors[:, np.argsort(values[:k], kind="stable")])

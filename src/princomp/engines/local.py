@@ -21,7 +21,14 @@ from princomp.kernels.native import tell_once
 from princomp.passes import Passes
 from princomp.sources.source import Source
 from princomp.summaries import Moments
-from princomp.summaries.blocks import Weights, handful, is_sparse, part_of, stored_bytes
+from princomp.summaries.blocks import (
+    Weights,
+    added_in_place,
+    handful,
+    is_sparse,
+    part_of,
+    stored_bytes,
+)
 from princomp.threads import at_most, default_threads, in_order, uninterrupted
 
 __all__ = ["Folded", "complete", "fold", "share_of"]
@@ -148,7 +155,7 @@ def fold(
         tell_once()
     cut = pieces(data, step, state.row)
     with one_blas_thread():
-        if hasattr(kind, "add") and kind.adds(p, sparse=sparse):
+        if added_in_place(kind, p, sparse=sparse):
             if before is not None and known is None:
                 state = state._replace(summary=deepcopy(before))
             # One block is loaded while the one before is added, with threads of its own.

@@ -18,7 +18,7 @@ from princomp.passes import Passes
 from princomp.sources.mapped import Mapped, images_of
 from princomp.sources.memory import not_finite_in, refuse_not_finite
 from princomp.sources.source import Chunk, Identity, Source, Spot
-from princomp.summaries.blocks import Weights
+from princomp.summaries.blocks import Weights, added_in_place
 
 __all__ = ["mapped"]
 
@@ -80,7 +80,7 @@ class _Summed:
 
     def adds(self, p: int, *, sparse: bool = False) -> bool:
         """Whether blocks are better added in place: as those of images are."""
-        return bool(hasattr(self.kind, "add") and self.kind.adds(self.map.width))
+        return added_in_place(self.kind, self.map.width)
 
     def block_rows(self, columns: int, *, sparse: bool = False) -> int:
         """Rows of a logical block: that of as many columns as images have."""

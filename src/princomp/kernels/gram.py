@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from princomp.arrays import FloatArray, add_outer, column_sums, scratch, two_sum
 from princomp.kernels import native
 
-__all__ = ["FLOAT32_TINY", "BlockMoments", "chunk_bytes", "moments", "moments_twin", "shift_of"]
+__all__ = ["BlockMoments", "answer_of", "chunk_bytes", "moments", "moments_twin", "shift_of"]
 
 _SAMPLE = 64
 # Numbers and rows of the twin's panels: about 2 MB of doubles stay in a core's cache between
 # being shifted, summed and multiplied.
 _PANEL_NUMBERS, _PANEL_ROWS = 2**18, 512
 # A float32 product below this may have lost digits to underflow.
-FLOAT32_TINY = 2.0**-96
+_FLOAT32_TINY = 2.0**-96
 
 _SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
 _SIGNATURE = (_POINTER, _SIZE, _SIZE, _SIZE, _POINTER, _POINTER)
@@ -83,9 +83,7 @@ def moments(
     if weights is None:
         answer = kernel(native.address(block), m, p, step, None, native.address(out))
     else:
-        weights = np.ascontiguousarray(weights, dtype=np.float64)
-        if weights.shape != (m,):
-            raise ValueError(f"{weights.shape} weights for {m} rows")
+        weights = native.plain_weights(weights, m)
         answer = kernel(
             *(native.address(block), m, p, step),
             *(native.address(weights), native.address(out)),
@@ -124,18 +122,35 @@ def moments_twin(
             more, product = _panel(block, weights, shift, dtype, start, start + step)
             sums = sums + more
             scatter += product
-        squares = scatter.diagonal()
-        if not np.isfinite(np.add.reduce(squares) + np.add.reduce(sums)):
-            return BlockMoments(native.NOT_FINITE, sums, sums, scatter)
-        if dtype != np.float64:
-            tiny = squares < FLOAT32_TINY * -(-m // step)
-            if tiny.any() and (block[:, tiny] != shift[tiny]).any():
-                return BlockMoments(native.LEFT_RANGE, sums, sums, scatter)
+        answer = answer_of(block, shift, sums, scatter.diagonal(), -(-m // step), dtype)
+        if answer != native.DONE:
+            return BlockMoments(answer, sums, sums, scatter)
         rows = float(m) if weights is None else float(weights.sum())
         offset = sums / rows
         add_outer(scatter, -rows, offset)
         mean, low = two_sum(shift.astype(np.float64, copy=False), offset)
     return BlockMoments(native.DONE, mean, low, scatter)
+
+
+def answer_of(
+    block: FloatArray,
+    shift: FloatArray,
+    sums: FloatArray,
+    squares: FloatArray,
+    chunks: int,
+    dtype: np.dtype[Any],
+) -> int:
+    """What became of a block, by the sums (p,) of its shifted rows and those of their squares.
+
+    ``dtype`` is that of the products, which are added in float64 after so many chunks.
+    """
+    if not np.isfinite(np.add.reduce(squares) + np.add.reduce(sums)):
+        return native.NOT_FINITE
+    if dtype != np.float64:
+        tiny = squares < _FLOAT32_TINY * chunks
+        if tiny.any() and (block[:, tiny] != shift[tiny]).any():
+            return native.LEFT_RANGE
+    return native.DONE
 
 
 def _panel(

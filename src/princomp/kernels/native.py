@@ -26,6 +26,7 @@ __all__ = [
     "instruction_sets",
     "name_in_use",
     "plain_rows",
+    "plain_weights",
     "tell_once",
 ]
 
@@ -129,6 +130,14 @@ def plain_rows(rows: NDArray[Any]) -> NDArray[Any]:
     if lawful and rows.flags.aligned and rows.dtype.isnative:
         return rows
     return np.array(rows, dtype=rows.dtype.newbyteorder("="), order="C")
+
+
+def plain_weights(weights: NDArray[Any], rows: int) -> NDArray[Any]:
+    """One float64 a row, side by side."""
+    plain = np.ascontiguousarray(weights, dtype=np.float64)
+    if plain.shape != (rows,):
+        raise ValueError(f"{plain.shape} weights for {rows} rows")
+    return plain
 
 
 @cache

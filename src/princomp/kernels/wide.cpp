@@ -12,8 +12,8 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-// As in wide.py: rows of a chunk at most, and of the scatter in a group. The first panel of a
-// group shall begin there for every instruction set.
+// As in wide.py: rows of a chunk at most, and of the scatter of which groups are multiples, so that
+// each begins with a panel.
 constexpr index MOST_ROWS = 1024, GROUP = 48;
 
 template <class In, class T>

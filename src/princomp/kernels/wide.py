@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from princomp.arrays import FloatArray, aligned
 from princomp.kernels import native
-from princomp.kernels.gram import FLOAT32_TINY, shift_of
+from princomp.kernels.gram import answer_of, shift_of
 from princomp.threads import default_threads, in_order
 
 __all__ = ["WIDE", "Packed", "add", "mirror", "packed", "packed_bytes"]
@@ -111,9 +111,7 @@ def packed(
     name = f"wide_pack_f{8 * block.itemsize}" + "_precise" * (dtype != block.dtype)
     kernel = None if instructions == "numpy" else _function(name, _PACK, instructions)
     if weights is not None:
-        weights = np.ascontiguousarray(weights, dtype=np.float64)
-        if weights.shape != (m,):
-            raise ValueError(f"{weights.shape} weights for {m} rows")
+        weights = native.plain_weights(weights, m)
     size = dtype.itemsize
     most = _CHUNK_BYTES[size] // size
     starts = range(0, m, most)
@@ -143,7 +141,9 @@ def packed(
             return sums
 
         sums, squares = sum(in_order(pack, starts, threads), start=np.zeros((2, p)))
-        answer = _answer(block, shift, sums, squares, len(starts), dtype)
+        # Squares that are too large for the products' precision: so may be the sum of a chunk.
+        seen = np.where(squares > np.finfo(dtype).max, np.inf, squares)
+        answer = answer_of(block, shift, sums, seen, len(starts), dtype)
     rows = float(m) if weights is None else float(weights.sum())
     return Packed(answer, rows, shift, sums, squares, memory, (m, p), chunk)
 
@@ -155,25 +155,6 @@ def _chunk_numbers(rows: int, columns: int) -> int:
 def packed_bytes(rows: int, columns: int) -> int:
     """Memory of a packed block, at most."""
     return 8 * (rows + 1) * (columns + _VECTOR)
-
-
-def _answer(
-    block: FloatArray,
-    shift: FloatArray,
-    sums: FloatArray,
-    squares: FloatArray,
-    chunks: int,
-    dtype: np.dtype[Any],
-) -> int:
-    if not np.isfinite(np.add.reduce(squares) + np.add.reduce(sums)):
-        return native.NOT_FINITE
-    if dtype != np.float64:
-        if squares.max() > np.finfo(dtype).max:  # no sum over a chunk is larger
-            return native.NOT_FINITE
-        tiny = squares < FLOAT32_TINY * chunks
-        if tiny.any() and (block[:, tiny] != shift[tiny]).any():
-            return native.LEFT_RANGE
-    return native.DONE
 
 
 def _packed_twin(

@@ -44,9 +44,8 @@ def memory_needed(facts: Facts, choice: Choice) -> int:
         blocks = threads * held + queued * size * rows * p
         waiting = (threads + 2) * handful(step, p) if not n or n > step else 1
         if choice.summary == "moments" and Moments.adds(p, sparse=facts.stored is not None):
-            # All threads work on one block, and the next one is read meanwhile.
-            blocks = packed_bytes(rows, p) + min(queued, 2) * size * rows * p
-            waiting = 1
+            # All threads work on one block instead, and the next one is read meanwhile.
+            blocks, waiting = packed_bytes(rows, p) + min(queued, 2) * size * rows * p, 1
         state = p * p if choice.summary == "moments" else min(2 * p, n or 2 * p) * p
         return reader + blocks + (waiting + 4) * state * 8
     if choice.solver == "nystrom":

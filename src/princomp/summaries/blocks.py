@@ -15,6 +15,7 @@ from princomp.kernels.gram import shift_of
 
 __all__ = [
     "Weights",
+    "added_in_place",
     "block_rows",
     "check_finite",
     "check_mergeable",
@@ -62,6 +63,11 @@ def panel_rows(columns: int, *, sparse: bool = False) -> int:
     return _power_of_two(
         max(_PANEL_NUMBERS // max(columns, 1), min(2 * columns, _ENOUGH_ROWS), 256)
     )
+
+
+def added_in_place(kind: Any, columns: int, *, sparse: bool = False) -> bool:
+    """Whether blocks are added to a summary of this kind in place, instead of merged with it."""
+    return hasattr(kind, "adds") and bool(kind.adds(columns, sparse=sparse))
 
 
 def handful(rows: int, columns: int) -> int:

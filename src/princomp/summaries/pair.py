@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from princomp.summaries.blocks import Weights
+from princomp.summaries.blocks import Weights, added_in_place
 
 __all__ = ["Pair", "PairOf"]
 
@@ -42,7 +42,7 @@ class PairOf:
 
     def adds(self, p: int, *, sparse: bool = False) -> bool:
         """Whether blocks of so many columns are better added in place: as the first's are."""
-        return bool(hasattr(self.first, "add") and self.first.adds(p, sparse=sparse))
+        return added_in_place(self.first, p, sparse=sparse)
 
     def empty(self, p: int) -> Pair:
         """A pair of no rows."""
