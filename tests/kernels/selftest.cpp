@@ -567,7 +567,7 @@ void all_sparse(A f64_i32, B f32_f64_i64, C f32_i32, D scatter_f64, E scatter_f3
 
 // Each axis times the scatter is its variance times the axis.
 template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small small) {
-    for (ptrdiff_t p : {1, 2, 3, 8, 9, 31, 32})
+    for (ptrdiff_t p : {1, 2, 3, 8, 9, 31, 63, 64})
         for (ptrdiff_t m : {p + 1, 3 * p}) {
             std::mt19937 random(unsigned(m * 1000 + p));
             std::normal_distribution<double> normal(3.0, 1.0);
@@ -592,8 +592,9 @@ template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small sma
                     }
             });
         }
-    vector<double> nothing(33 * 33), out(33 * 33 + 33 + 3);
-    demand(spectrum(nothing.data(), 33, 1.0, 33, out.data()) != 0, "spectrum_f64", 33, 33);
+    vector<double> nothing(65 * 65), out(65 * 65 + 65 + 3);
+    demand(spectrum(nothing.data(), 65, 1.0, 65, out.data()) != 0, "spectrum_f64", 65, 65);
+    demand(spectrum(nothing.data(), 64, 1.0, 64, out.data()) == 0, "spectrum_f64", 64, 64);
 }
 
 } // namespace

@@ -9,8 +9,8 @@ import numpy as np
 from princomp.arrays import EPS
 from princomp.choosing import check_wanted
 from princomp.fitted import Fitted
-from princomp.fitting.job import is_one_block
-from princomp.fitting.scatter import unresolved
+from princomp.fitting.job import Job, Solved
+from princomp.fitting.scatter import refined, unresolved
 from princomp.kernels.eigen import MOST, moments_and_spectrum
 from princomp.parameters import Request
 from princomp.planning import Facts, choose
@@ -20,6 +20,9 @@ from princomp.summaries import Moments
 
 __all__ = ["fit_small"]
 
+# Numbers below which what the general way does besides shows. Rows that need it after all were
+# summed in vain here.
+_FEW = 2**17
 # Unit roundoff of the products.
 _UNITS = {"f": float(np.finfo(np.float32).eps), "d": EPS}
 
@@ -46,7 +49,8 @@ def fit_small(data: Any, request: Request) -> Fitted | None:
         or not request.center
         or request.drop
         or request.fill is not None
-        or not is_one_block(Moments, data)
+        or n * p >= _FEW
+        or n > Moments.block_rows(p)
     ):
         return None
     found = moments_and_spectrum(data) if n > 1 else None
@@ -57,20 +61,24 @@ def fit_small(data: Any, request: Request) -> Fitted | None:
     k = check_wanted(wanted, summary, "auto")
     assert type(k) is int  # as what was wanted is
     spectrum = of_small(small, summary.unit, k)
-    if unresolved(spectrum, k, summary):
-        return None
     dtype = "float64" if summary.unit == EPS else "float32"
     facts = Facts(n, p, wanted, dtype, limit=request.memory)
+    solved = Solved(spectrum, k, summary, None, choose(facts), 1)
+    if unresolved(spectrum, k, summary):
+        solved = refined(Job(data, None, request, None, None), solved)
+    else:
+        solved = solved._replace(spectrum=completed(spectrum, k))
     return Fitted(
-        summary=summary,
-        spectrum=completed(spectrum, k),
+        summary=solved.summary,
+        spectrum=solved.spectrum,
         k=k,
         scale=None,
         centred=True,
         dtype=data.dtype,
         n_samples=n,
         facts=facts,
-        choice=choose(facts),
-        passes=1,
-        bytes_read=data.nbytes,
+        choice=solved.choice,
+        fallbacks=solved.fallbacks,
+        passes=solved.passes,
+        bytes_read=solved.passes * data.nbytes,
     )

@@ -23,10 +23,6 @@ constexpr index FEW_ROWS = 128;
 // that fill them.
 constexpr index TILE = 512 * 1024, TILE_ROWS = 512;
 
-template <class V> inline V &at(const void *from, index number) {
-    return static_cast<V *>(const_cast<void *>(from))[number];
-}
-
 template <class T> inline void fetch(const T *row, int lines) {
     for (int i = 0; i < lines; ++i)
         __builtin_prefetch(row + i * (LINE / index(sizeof(T))), 1, 3);

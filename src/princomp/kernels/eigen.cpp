@@ -5,51 +5,89 @@
 // Mirrors make the matrix tridiagonal, rotations with implicit shifts make that diagonal
 // (Golub & Van Loan, 8.3), and both are applied to rows, so that axes come out as rows.
 
-#include "kernels.hpp"
+#include "vectors.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace PRINCOMP_ISA {
 namespace {
 
-typedef std::ptrdiff_t index;
-
-// Orders up to here; rows are this long, whatever the order, so that their ends are whole vectors.
-constexpr index MOST = 32;
+// Orders up to here. Rows are as many numbers apart as whole lines hold, and zero at their ends.
+constexpr index MOST = 64, EIGHT = LINE / index(sizeof(double));
 // Steps that an eigenvalue is given: two or three are usual.
 constexpr int STEPS = 40;
 // Entries of an axis this close to its largest are its equals, as in Python.
 constexpr double TIE = 1e-12;
 constexpr double EPS = 2.220446049250313e-16;
 
+typedef Vector<double, PRINCOMP_LANES>::type V;
+constexpr index lanes = PRINCOMP_LANES / index(sizeof(double)), VECTORS = EIGHT / lanes;
+
+// ---- rows of whole lines -------------------------------------------------------------------
+
 double dot(const double *a, const double *b, index count) {
-    double sum = 0.0;
-    for (index i = 0; i < count; ++i)
-        sum += a[i] * b[i];
-    return sum;
+    V sums[VECTORS] = {};
+    for (index i = 0; i < count / lanes; i += VECTORS)
+        for (index v = 0; v < VECTORS; ++v)
+            sums[v] += at<V>(a, i + v) * at<V>(b, i + v);
+    double eight[EIGHT];
+    for (index v = 0; v < VECTORS; ++v)
+        at<V>(eight, v) = sums[v];
+    return ((eight[0] + eight[4]) + (eight[2] + eight[6])) +
+           ((eight[1] + eight[5]) + (eight[3] + eight[7]));
 }
 
-struct Small {
-    index p, padded;
-    double matrix[MOST][MOST], rows[MOST][MOST], mirrors[MOST][MOST], lengths[MOST];
-    double diagonal[MOST], beside[MOST];
+// Subtract a times x and b times y.
+void subtract(double *to, double a, const double *x, double b, const double *y, index count) {
+    for (index i = 0; i < count / lanes; ++i)
+        at<V>(to, i) -= a * at<V>(x, i) + b * at<V>(y, i);
+}
 
-    // The largest entry becomes one of [0.5, 1): no square leaves the range. Answers its power.
-    int load(const double *from) {
+void subtract(double *to, double a, const double *x, index count) {
+    for (index i = 0; i < count / lanes; ++i)
+        at<V>(to, i) -= a * at<V>(x, i);
+}
+
+void turn(double *upper, double *lower, double cosine, double sine, index count) {
+    for (index i = 0; i < count / lanes; ++i) {
+        const V above = at<V>(upper, i), below = at<V>(lower, i);
+        at<V>(lower, i) = sine * above + cosine * below;
+        at<V>(upper, i) = cosine * above - sine * below;
+    }
+}
+
+// ---- the matrix ----------------------------------------------------------------------------
+
+struct Small {
+    const index p, stride;
+    double matrices[3][MOST * MOST], lengths[MOST], diagonal[MOST], beside[MOST];
+
+    explicit Small(index order) : p(order), stride((order + EIGHT - 1) / EIGHT * EIGHT) {}
+
+    double *matrix(index i) { return matrices[0] + i * stride; }
+    double *row(index i) { return matrices[1] + i * stride; }    // of axes
+    double *mirror(index i) { return matrices[2] + i * stride; } // of step i, from i + 1 on
+    // Where the line begins that holds the first entry of a mirror.
+    static index first_line(index i) { return (i + 1) / EIGHT * EIGHT; }
+
+    // Some columns of a matrix `width` wide, and the same rows. The largest entry becomes one of
+    // [0.5, 1): no square leaves the range. Answers its power.
+    int load(const double *from, index width, const index *columns) {
         double largest = 0.0;
-        for (index i = 0; i < p * p; ++i)
+        for (index i = 0; i < width * width; ++i)
             largest = std::max(largest, std::fabs(from[i]));
         int power = 0;
         if (!std::isfinite(largest))
             return INT32_MIN;
         std::frexp(largest, &power);
+        // By halves, for no double is as large as what the smallest of them needs.
+        const double once = std::ldexp(1.0, -power / 2), twice = std::ldexp(1.0, -power + power / 2);
         for (index i = 0; i < p; ++i) {
+            double *to = matrix(i);
             for (index j = 0; j < p; ++j)
-                matrix[i][j] = std::ldexp(from[i * p + j], -power);
-            for (index j = p; j < padded; ++j)
-                matrix[i][j] = 0.0;
+                to[j] = from[columns[i] * width + columns[j]] * once * twice;
+            std::fill(to + p, to + stride, 0.0);
         }
         return power;
     }
@@ -58,37 +96,33 @@ struct Small {
     void reduce() {
         double image[MOST];
         for (index i = 0; i + 2 < p; ++i) {
-            double *mirror = mirrors[i], *row = matrix[i];
-            std::fill(mirror, mirror + padded, 0.0);
-            double rest = 0.0;
-            for (index j = i + 2; j < p; ++j)
-                rest += row[j] * row[j];
+            double *beyond = mirror(i), *from = matrix(i);
+            const index start = first_line(i), count = stride - start;
+            std::fill(beyond, beyond + stride, 0.0);
+            std::copy(from + i + 2, from + p, beyond + i + 2);
+            const double rest = dot(beyond + start, beyond + start, count);
             lengths[i] = 0.0;
             if (rest == 0.0)
                 continue; // nothing to take away
-            const double first = row[i + 1], length = std::sqrt(first * first + rest);
+            const double first = from[i + 1], length = std::sqrt(first * first + rest);
             const double end = first > 0.0 ? -length : length;
-            std::memcpy(mirror + i + 2, row + i + 2, sizeof(double) * (p - i - 2));
-            mirror[i + 1] = first - end;
+            beyond[i + 1] = first - end;
             const double share = lengths[i] = 1.0 / (length * (length + std::fabs(first)));
-            row[i + 1] = end;
+            from[i + 1] = end;
+            std::fill(image + start, image + stride, 0.0);
             for (index j = i + 1; j < p; ++j)
-                image[j] = share * dot(matrix[j] + i + 1, mirror + i + 1, padded - i - 1);
-            const double half = 0.5 * share * dot(image + i + 1, mirror + i + 1, p - i - 1);
+                image[j] = share * dot(matrix(j) + start, beyond + start, count);
+            const double half = 0.5 * share * dot(image + start, beyond + start, count);
+            subtract(image + start, half, beyond + start, count);
             for (index j = i + 1; j < p; ++j)
-                image[j] -= half * mirror[j];
-            for (index j = i + 1; j < p; ++j) {
-                const double a = mirror[j], b = image[j];
-                double *to = matrix[j];
-                for (index c = i + 1; c < p; ++c)
-                    to[c] -= a * image[c] + b * mirror[c];
-            }
+                subtract(matrix(j) + start, beyond[j], image + start, image[j], beyond + start,
+                         count);
         }
         for (index i = 0; i < p; ++i) {
-            diagonal[i] = matrix[i][i];
-            beside[i] = i + 1 < p ? matrix[i][i + 1] : 0.0;
-            std::fill(rows[i], rows[i] + padded, 0.0);
-            rows[i][i] = 1.0;
+            diagonal[i] = matrix(i)[i];
+            beside[i] = i + 1 < p ? matrix(i)[i + 1] : 0.0;
+            std::fill(row(i), row(i) + stride, 0.0);
+            row(i)[i] = 1.0;
         }
     }
 
@@ -132,12 +166,7 @@ struct Small {
             moved = sine * turned;
             diagonal[i + 1] = base + moved;
             bulge = cosine * turned - near;
-            double *upper = rows[i], *lower = rows[i + 1];
-            for (index j = 0; j < padded; ++j) {
-                const double above = upper[j], below = lower[j];
-                lower[j] = sine * above + cosine * below;
-                upper[j] = cosine * above - sine * below;
-            }
+            turn(row(i), row(i + 1), cosine, sine, stride);
         }
         diagonal[low] -= moved;
         beside[low] = bulge;
@@ -149,19 +178,19 @@ struct Small {
         for (index i = p - 3; i >= 0; --i) {
             if (lengths[i] == 0.0)
                 continue;
-            const double *mirror = mirrors[i];
+            const index start = first_line(i), count = stride - start;
+            const double *beyond = mirror(i) + start;
             for (index r = 0; r < p; ++r) {
-                const double share = lengths[i] * dot(rows[r], mirror, padded);
-                for (index j = i + 1; j < p; ++j)
-                    rows[r][j] -= share * mirror[j];
+                double *axis = row(r) + start;
+                subtract(axis, lengths[i] * dot(axis, beyond, count), beyond, count);
             }
         }
     }
 
     // Variances in descending order, none of them below zero and those beyond the rank zero; axes
-    // with their largest |entry| positive. Answers the largest entry of |VVᵀ − I|.
-    double answer(int power, double divisor, index rank, double *variances, double *axes,
-                  double *clipped) {
+    // `width` long, with their largest |entry| positive. Answers the largest entry of |VVᵀ − I|.
+    double answer(int power, double divisor, index rank, index width, const index *columns,
+                  double *variances, double *axes, double *clipped) {
         index order[MOST];
         for (index i = 0; i < p; ++i) {
             index at = i; // few, and almost in order: by insertion
@@ -172,21 +201,21 @@ struct Small {
         double worst = 0.0;
         *clipped = 0.0;
         for (index i = 0; i < p; ++i) {
-            const double *row = rows[order[i]];
+            const double *axis = row(order[i]);
             const double value = std::ldexp(diagonal[order[i]], power) / divisor;
             variances[i] = i < rank && value > 0.0 ? value : 0.0;
             *clipped += i < rank && value < 0.0;
             double largest = 0.0;
             for (index j = 0; j < p; ++j)
-                largest = std::max(largest, std::fabs(row[j]));
+                largest = std::max(largest, std::fabs(axis[j]));
             index first = 0;
-            while (first + 1 < p && std::fabs(row[first]) < (1.0 - TIE) * largest)
+            while (first + 1 < p && std::fabs(axis[first]) < (1.0 - TIE) * largest)
                 ++first;
-            const double sign = row[first] < 0.0 ? -1.0 : 1.0;
+            const double sign = axis[first] < 0.0 ? -1.0 : 1.0;
             for (index j = 0; j < p; ++j)
-                axes[i * p + j] = sign * row[j] + 0.0; // no zero is negative
+                axes[i * width + columns[j]] = sign * axis[j] + 0.0; // no zero is negative
             for (index other = 0; other <= i; ++other) {
-                const double product = dot(row, rows[order[other]], padded);
+                const double product = dot(axis, row(order[other]), stride);
                 worst = std::max(worst, std::fabs(product - (other == i ? 1.0 : 0.0)));
             }
         }
@@ -195,36 +224,42 @@ struct Small {
 };
 
 int spectrum(const double *scatter, index p, double divisor, index rank, double *out) {
+    if (p < 1 || p > MOST)
+        return PRINCOMP_LEFT_RANGE;
+    // Columns without scatter take no part, and have the last axes for themselves.
+    index columns[MOST], live = 0, dead = p;
     double trace = 0.0;
-    index live = 0;
     for (index i = 0; i < p; ++i) {
         trace += scatter[i * p + i];
-        live += scatter[i * p + i] != 0.0;
+        if (scatter[i * p + i] != 0.0)
+            columns[live++] = i;
     }
-    if (p < 1 || p > MOST || (live && live < p))
-        return PRINCOMP_LEFT_RANGE;
-    Small small;
-    small.p = p, small.padded = (p + 7) / 8 * 8;
-    const int power = small.load(scatter);
+    for (index i = p; i-- > 0;)
+        if (scatter[i * p + i] == 0.0)
+            columns[--dead] = i;
+    double *variances = out, *axes = out + p, *told = out + p + p * p;
+    std::fill(out, told + 3, 0.0);
+    for (index i = live; i < p; ++i)
+        axes[i * p + columns[i]] = 1.0;
+    Small small(live);
+    const int power = small.load(scatter, p, columns);
     if (power == INT32_MIN)
         return PRINCOMP_NOT_FINITE;
     small.reduce();
     if (!small.rotate())
         return PRINCOMP_LEFT_RANGE;
     small.mirror_back();
-    double *told = out + p + p * p;
     told[0] = std::max(trace, 0.0) / divisor;
-    told[1] = small.answer(power, divisor, rank, out, out + p, told + 2);
+    told[1] = small.answer(power, divisor, rank, p, columns, variances, axes, told + 2);
     return PRINCOMP_DONE;
 }
 
 } // namespace
 } // namespace PRINCOMP_ISA
 
-// A scatter (p, p), 1 ≤ p ≤ 32, its divisor and the rank that it has at most; out: variances (p),
+// A scatter (p, p), 1 ≤ p ≤ 64, its divisor and the rank that it has at most; out: variances (p),
 // axes as rows (p, p), total variance, how far the axes are from orthonormal, and how many
-// variances were below zero. LEFT_RANGE where some columns have no scatter, or rotations do not
-// end.
+// variances were below zero. LEFT_RANGE where rotations do not end.
 PRINCOMP_EXPORT(spectrum_f64)(const double *scatter, std::ptrdiff_t p, double divisor,
                               std::ptrdiff_t rank, double *out) {
     return PRINCOMP_ISA::spectrum(scatter, p, divisor, rank, out);

@@ -14,7 +14,7 @@ from princomp.kernels import native
 __all__ = ["MOST", "SmallFit", "SmallSpectrum", "moments_and_spectrum", "spectrum", "spectrum_twin"]
 
 # Columns up to here: as many as the compiled kernel has room for.
-MOST = 32
+MOST = 64
 
 _SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
 _SIGNATURE = (_POINTER, _SIZE, ctypes.c_double, _SIZE, _POINTER)
@@ -57,9 +57,9 @@ class SmallFit(NamedTuple):
 def spectrum(
     scatter: FloatArray, divisor: float, rank: int, *, instructions: str = ""
 ) -> SmallSpectrum | None:
-    """Variances and all axes, or None where that is no matter of one call.
+    """Variances and all axes, or None where rotations do not end.
 
-    That is where some columns have no scatter, or rotations do not end.
+    Columns without scatter have the last axes for themselves, and no entry in the others.
 
     Parameters
     ----------
@@ -125,17 +125,22 @@ def _kernel(name: str, signature: tuple[Any, ...], instructions: str) -> Any:
 
 def spectrum_twin(scatter: FloatArray, divisor: float, rank: int) -> SmallSpectrum | None:
     """The same by LAPACK."""
-    diagonal = scatter.diagonal()
+    diagonal, p = scatter.diagonal(), len(scatter)
     total = max(float(np.add.reduce(diagonal)), 0.0) / divisor
-    if total and np.count_nonzero(diagonal) < len(diagonal):
-        return None
-    values, axes = eigh(scatter)
+    order = np.argsort(diagonal == 0.0, kind="stable")
+    live = np.count_nonzero(diagonal)
+    columns = order[:live]
+    variances, axes = np.zeros(p), np.zeros((p, p))
+    axes[range(live, p), order[live:]] = 1.0
+    values, inner = eigh(scatter[np.ix_(columns, columns)])
     values = values / divisor
     values[rank:] = 0.0
     clipped = int((values < 0.0).sum())
-    axes = np.multiply(axes, fix_signs(axes)[:, None], order="C")
-    axes += 0.0  # a zero stays +0 whatever the sign
+    inner = inner * fix_signs(inner)[:, None]
+    inner += 0.0  # a zero stays +0 whatever the sign
+    variances[:live] = np.maximum(values, 0.0)
+    axes[:live, columns] = inner
     gram = axes @ axes.T
-    gram.ravel()[:: len(axes) + 1] -= 1.0
+    gram.ravel()[:: p + 1] -= 1.0
     away = float(np.maximum.reduce(np.abs(gram), axis=None))
-    return SmallSpectrum(np.maximum(values, 0.0), axes, total, away, clipped)
+    return SmallSpectrum(variances, axes, total, away, clipped)

@@ -17,6 +17,9 @@ constexpr index LINE = 64;
 template <class T, int bytes> struct Vector {
     typedef T type __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));
 };
+template <class V> inline V &at(const void *from, index number) {
+    return static_cast<V *>(const_cast<void *>(from))[number];
+}
 
 } // namespace
 } // namespace PRINCOMP_ISA

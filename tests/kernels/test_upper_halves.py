@@ -1,0 +1,73 @@
+"""A kernel leaves no half of a vector in use, or all that comes after it is slowed down."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from princomp.kernels import native
+
+_COMPILER = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
+_FLAGS = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+# What the processor says of its state: the second and the third and fourth quarter of the first
+# sixteen vectors. Those beyond the sixteenth slow nobody down.
+_UPPER = 1 << 2 | 1 << 6
+_SOURCE = """
+typedef int (*Kernel)(long, long, long, long, long, long, long, long, long);
+unsigned after(Kernel kernel, const long *a) {
+    unsigned low, high;
+    __asm__ volatile("vzeroupper");
+    kernel(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]);
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+    return low;
+}
+"""
+
+pytestmark = pytest.mark.skipif(
+    platform.system() != "Linux"
+    or platform.machine() != "x86_64"
+    or _COMPILER is None
+    or "xgetbv1" not in _FLAGS,
+    reason="only Linux on a processor that says what is in use, with a compiler",
+)
+
+
+@pytest.fixture(scope="module")
+def after(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("upper")
+    (folder / "after.c").write_text(_SOURCE)
+    library = folder / "after.so"
+    command = [_COMPILER, "-O1", "-shared", "-fPIC", str(folder / "after.c"), "-o", str(library)]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return ctypes.CDLL(str(library)).after
+
+
+def state(after, kernel, *arguments):
+    numbers = [
+        0 if one is None else native.address(one) if hasattr(one, "shape") else one
+        for one in arguments
+    ]
+    padded = (ctypes.c_long * 9)(*numbers, *[0] * (9 - len(numbers)))
+    return after(ctypes.cast(kernel, ctypes.c_void_p), padded)
+
+
+@pytest.mark.parametrize("instructions", native.instruction_sets())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(40, 6), (1000, 32), (300, 200)])
+def test_moments_and_products_of_rows(after, instructions, dtype, shape, rng):
+    n, p = shape
+    rows = rng.standard_normal(shape).astype(dtype)
+    kind = "f32" if dtype == np.float32 else "f64"
+    moments = native.function(f"moments_{kind}", instructions=instructions)
+    out = np.empty(p * p + 2 * p)
+    assert not state(after, moments, rows, n, p, p, None, out) & _UPPER
+    across = native.function(f"across_{kind}", instructions=instructions)
+    out = np.empty((n, n))
+    assert not state(after, across, rows, n, p, p, None, None, None, None, out) & _UPPER
