@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -39,6 +39,8 @@ class Spectrum:
         the variance) or worked on the rows (``roundoff · σ₁`` in a singular value).
     residuals : ndarray of shape (k,), optional
         ‖Cv − λv‖ / λ₁ where the solver measured it itself.
+    spend : bool
+        Keep the axes in the memory that is given, if they lie row by row.
 
     Raises
     ------
@@ -53,8 +55,9 @@ class Spectrum:
     squared: bool = True
     residuals: FloatArray | None = None
     clipped: int = field(init=False, default=0)
+    spend: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, spend: bool) -> None:
         put = object.__setattr__  # the record is frozen for everyone but its constructor
         values = np.array(self.variances, dtype=np.float64)
         if values.size:
@@ -70,8 +73,14 @@ class Spectrum:
         put(self, "variances", _sealed(values))
         if not len(self.axes):
             return
-        axes = np.multiply(self.axes, fix_signs(self.axes)[:, None], order="C")
-        axes += 0.0  # a zero stays +0 whatever the sign
+        axes, signs = self.axes, fix_signs(self.axes)
+        # A zero becomes +0 whatever the sign.
+        if spend and axes.flags.c_contiguous:
+            for axis, sign in zip(axes, signs, strict=True):
+                (np.add if sign > 0 else np.subtract)(0.0, axis, out=axis)
+        else:
+            axes = np.multiply(axes, signs[:, None], order="C")
+            axes += 0.0
         put(self, "axes", _sealed(axes))
         if not (_probed(axes) <= _ORTHONORMAL or self.orthogonality <= _ORTHONORMAL):
             raise _not_orthonormal(self.orthogonality)

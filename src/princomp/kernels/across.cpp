@@ -6,53 +6,97 @@
 
 #include "tiles.hpp"
 
+#include <type_traits>
+#include <utility>
+
 namespace PRINCOMP_ISA {
 namespace {
 
 // Columns of a chunk, and bytes of a packed one: about half of a core's second cache.
 constexpr index CHUNK = 256, CHUNK_BYTES = 512 * 1024, FEWEST = 64;
-// Numbers on a side of what is turned at a time.
-constexpr index SIDE = 16;
 
 // What centres a row x: root ((x − high) / divisor − low); each may be null.
 template <class T> struct Centring {
     const T *high, *divisor, *low, *roots;
 };
 
+// So many numbers, and zeros up to a whole vector.
+template <class V, class T> inline V some(const T *from, index count) {
+    if (count * sizeof(T) == sizeof(V))
+        return load<V>(from);
+    V v = {};
+    std::memcpy(&v, from, sizeof(T) * count);
+    return v;
+}
+
+// Where number t comes from when a pair of quarters of two rows is exchanged, `far` numbers staying
+// together: those of the first row are counted from 0 on, of the second from `lanes` on.
+constexpr int source(int t, int far, bool second, int lanes) {
+    const bool other = t & far;
+    return second ? (other ? lanes + t : t + far) : (other ? lanes + t - far : t);
+}
+
+template <class V, int far, bool second, std::size_t... t>
+inline V exchanged(V one, V other, std::index_sequence<t...>) {
+    constexpr int lanes = sizeof...(t);
+#ifdef __clang__
+    return __builtin_shufflevector(one, other, source(int(t), far, second, lanes)...);
+#else
+    typedef std::conditional_t<sizeof(one[0]) == 4, std::int32_t, std::int64_t> Place;
+    typedef typename Vector<Place, int(sizeof(V))>::type Places;
+    return __builtin_shuffle(one, other, Places{source(int(t), far, second, lanes)...});
+#endif
+}
+
+// A square of as many vectors as each holds numbers: rows become columns.
+template <class V, int lanes, int far> inline void turned(V *square) {
+    constexpr auto every = std::make_index_sequence<lanes>();
+#pragma GCC unroll 16
+    for (int a = 0; a < lanes; ++a)
+        if (!(a & far)) {
+            const V one = square[a], other = square[a + far];
+            square[a] = exchanged<V, far, false>(one, other, every);
+            square[a + far] = exchanged<V, far, true>(one, other, every);
+        }
+    if constexpr (far > 1)
+        turned<V, lanes, far / 2>(square);
+}
+
 // Columns [at, at + width) of n rows as panels of rows, each (held, its rows); rows past the
 // last are zero.
 template <class T, int bytes>
 void pack(const T *x, index n, index stride, index at, index width, index held,
           index padded, const Centring<T> &centre, T *packed) {
-    constexpr index panel_rows = panel_width<T, bytes>();
-    for (index i = 0; i < padded; i += SIDE) {
-        const index rows = padded - i < SIDE ? padded - i : SIDE;
-        for (index j = 0; j < width; j += SIDE) {
-            const index columns = width - j < SIDE ? width - j : SIDE;
-            T square[SIDE][SIDE] = {};
-            for (index a = 0; a < rows && i + a < n; ++a) {
-                const T *from = x + (i + a) * stride + at + j;
-                T *to = square[a];
-                for (index b = 0; b < columns; ++b)
-                    to[b] = centre.high ? from[b] - centre.high[at + j + b] : from[b];
-                if (centre.divisor)
-                    for (index b = 0; b < columns; ++b)
-                        to[b] /= centre.divisor[at + j + b];
-                if (centre.low)
-                    for (index b = 0; b < columns; ++b)
-                        to[b] -= centre.low[at + j + b];
-                if (centre.roots)
-                    for (index b = 0; b < columns; ++b)
-                        to[b] *= centre.roots[i + a];
+    typedef typename Vector<T, bytes>::type V;
+    constexpr index lanes = bytes / index(sizeof(T)), panel_rows = panel_width<T, bytes>();
+    for (index i = 0; i < padded; i += lanes) {
+        const index rows = n - i < lanes ? n - i : lanes, panel = i / panel_rows * panel_rows;
+        const index step = padded - panel < panel_rows ? padded - panel : panel_rows;
+        for (index j = 0; j < width; j += lanes) {
+            const index columns = width - j < lanes ? width - j : lanes, first = at + j;
+            V square[lanes] = {};
+            for (index a = 0; a < rows; ++a)
+                square[a] = some<V>(x + (i + a) * stride + first, columns);
+            const V high = centre.high ? some<V>(centre.high + first, columns) : V{};
+            for (index a = 0; a < rows; ++a)
+                square[a] -= high;
+            if (centre.divisor) {
+                const V divisor = some<V>(centre.divisor + first, columns);
+                for (index a = 0; a < rows; ++a)
+                    square[a] /= divisor;
             }
-            // SIDE is no more than a panel, whose width is a multiple of a vector's.
-            for (index a = 0; a < rows; ++a) {
-                const index panel = (i + a) / panel_rows * panel_rows;
-                const index step = padded - panel < panel_rows ? padded - panel : panel_rows;
-                T *to = packed + panel * held + j * step + (i + a - panel);
-                for (index b = 0; b < columns; ++b)
-                    to[b * step] = square[a][b];
+            if (centre.low) {
+                const V low = some<V>(centre.low + first, columns);
+                for (index a = 0; a < rows; ++a)
+                    square[a] -= low;
             }
+            if (centre.roots)
+                for (index a = 0; a < rows; ++a)
+                    square[a] *= centre.roots[i + a];
+            turned<V, lanes, lanes / 2>(square);
+            T *to = packed + panel * held + j * step + (i - panel);
+            for (index b = 0; b < columns; ++b)
+                store(to + b * step, square[b]);
         }
     }
 }
@@ -61,7 +105,8 @@ template <class T, int bytes>
 int across(const T *x, index n, index p, index stride, const Centring<T> &centre, double *out) {
     const Columns<T, bytes> columns(n, false); // rows here: what they are packed as
     const index padded = columns.padded;
-    index most = CHUNK_BYTES / (padded * index(sizeof(T))) / 2 * 2;
+    constexpr index line = 64 / index(sizeof(T)); // which also fills vectors
+    index most = CHUNK_BYTES / (padded * index(sizeof(T))) / line * line;
     most = most < FEWEST ? FEWEST : most > CHUNK ? CHUNK : most;
     // Tiles may take columns by twos, and read FEW numbers past a narrow last panel.
     T *packed = static_cast<T *>(room.of(sizeof(T) * columns.packed(most)));

@@ -278,7 +278,8 @@ def search_rows(
     values = np.maximum(values, 0.0) / divisor
     values[columns.rank_limit :] = 0.0
     total = float(columns.column_scatter.sum()) / divisor
-    return Spectrum(values, axes, total, roundoff(side, exact), residuals=residuals), passes
+    error = roundoff(side, exact)
+    return Spectrum(values, axes, total, error, residuals=residuals, spend=True), passes
 
 
 def _unit_of(rows: CentredRows, tol: float) -> float:

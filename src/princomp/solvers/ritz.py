@@ -95,11 +95,10 @@ def within_rows(
 
     The axes are orthonormal to ``unit`` at least.
     """
-    image = np.zeros((rows.shape[1], vectors.shape[1]))
-    rows.add_rmatmul(vectors, image)
-    values, turn = eigh(gram_of(image.T))
-    axes = np.empty((len(turn), len(image)))
-    turned(turn / np.sqrt(values)[:, None], image.T, axes)
+    axes = np.zeros((vectors.shape[1], rows.shape[1]))
+    rows.add_rmatmul(vectors, axes.T)
+    values, turn = eigh(gram_of(axes))
+    turned(turn / np.sqrt(values)[:, None], axes, axes)
     # Their Gram was rounded relative to its largest eigenvalue.
     sound = EPS * values[0] <= unit * values[-1]
     return values, axes if sound else orthonormal(axes, spend=True)

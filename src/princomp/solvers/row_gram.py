@@ -57,7 +57,8 @@ def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tup
         residuals = bound_of_rows(away, eigenvalues, unit)
     else:
         residuals, passes = residuals_of(rows, axes, eigenvalues), 3
-    return Spectrum(values, axes, total, roundoff(most, unit), residuals=residuals), passes
+    error = roundoff(most, unit)
+    return Spectrum(values, axes, total, error, residuals=residuals, spend=True), passes
 
 
 def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:

@@ -162,6 +162,9 @@ class DenseRows:
         """Add Aᵀ @ left to ``into`` (p, m), in float64."""
         (n, p), m = self.shape, left.shape[1]
         narrow = dense.padded(left, self.dtype)
+        low, sums = self.low, np.empty(0)
+        if low is not None:
+            sums = self._rooted(narrow).sum(axis=0, dtype=np.float64)[:m]
         if n >= p:
 
             def piece(rows: slice) -> FloatArray:
@@ -172,19 +175,22 @@ class DenseRows:
             for total in self._parts(piece, self._row_pieces):
                 into += total[:, :m]
                 self.spare.append(total)
+            if low is not None:
+                into -= np.multiply.outer(low, sums)
         else:
 
             def add(columns: slice) -> None:
                 above = self.above.part(slice(None), columns)
                 total = self._buffer((above.shape[1], narrow.shape[1]))
                 dense.backward(above, narrow, total)
-                into[columns] += total[:, :m]
+                more = total[:, :m]
+                if low is not None:
+                    more -= np.multiply.outer(low[columns], sums)
+                into[columns] += more
                 self.spare.append(total)
 
             for _ in self._parts(add, self._column_pieces):
                 pass
-        if self.low is not None:
-            into -= np.outer(self.low, self._rooted(narrow).sum(axis=0, dtype=np.float64)[:m])
 
     def images(self, vectors: FloatArray) -> FloatArray:
         """AᵀA @ vectors (p, m), in float64; one pass over X where a few rows fit a cache."""
