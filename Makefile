@@ -26,9 +26,10 @@ demo: $(STAMP) ## fit a PCA to examples/usarrests.csv, make its report and show 
 
 test: lint types contracts unit ## everything that CI checks
 
-# Modules of tests go to two processes, each whole to one. BLAS's threads spin after each
-# product, which takes the processor from the other process: they shall not.
-PYTEST := OPENBLAS_THREAD_TIMEOUT=8 $(BIN)/python -m pytest -n 2 --dist loadscope
+# Modules of tests go to two processes, each whole to one, in the order of tests/conftest.py.
+# BLAS's threads spin after each product, which takes the processor from the other process: they
+# shall not.
+PYTEST := OPENBLAS_THREAD_TIMEOUT=8 $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 unit: $(STAMP) ## the tests alone
 	$(PYTEST)

@@ -11,6 +11,31 @@ import pytest
 
 from command_line import ARRESTS, call
 
+# Of tests that run in several processes, those that take longest come first: the short ones fill
+# up what is left of the time. Programs and engines take longer than calls.
+LONG = ("spark", "/engines/", "/peers/", "test_docs", "/reports/", "test_kill", "test_cli")
+
+
+def pytest_collection_modifyitems(items):
+    """Sort by the first of LONG in a name, else as they came."""
+
+    def rank(item):
+        return next((i for i, part in enumerate(LONG) if part in item.nodeid), len(LONG))
+
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Modules whole to one process, and all that needs Spark: a session takes half a minute."""
+    from xdist.scheduler.loadscope import LoadScopeScheduling
+
+    class ByModule(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "spark" if "spark" in nodeid else super()._split_scope(nodeid)
+
+    return ByModule(config, log) if config.getoption("dist") == "loadscope" else None
+
 
 @pytest.fixture(autouse=True)
 def _nothing_is_traced_on():
