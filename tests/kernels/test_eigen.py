@@ -126,6 +126,29 @@ def test_the_short_way_of_a_fit_is_the_general_one_to_the_bit(dtype, shape, k, r
     np.testing.assert_allclose(known, variances[: len(known)], atol=UNITS * unit * first)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("table", ["constant", "graded"])
+@pytest.mark.parametrize("k", [None, 3])
+def test_both_ways_agree_where_columns_are_constant_or_sums_too_coarse(
+    dtype, table, k, rng, monkeypatch
+):
+    X = rng.standard_normal((300, 40))
+    if table == "constant":
+        X[:, [0, 17, 39]] = 5.0
+    else:
+        X *= 10.0 ** -np.linspace(0, 9, 40)
+    X = X.astype(dtype)
+    short = PCA(k).fit(X)
+    monkeypatch.setattr(fit, "fit_small", lambda data, request: None)
+    general = PCA(k).fit(X)
+    for name in ("mean_", "explained_variance_", "components_", "total_variance_", "var_"):
+        assert np.array_equal(getattr(short, name), getattr(general, name)), name
+    assert str(short.plan_) == str(general.plan_)
+    assert str(short.certificate_) == str(general.certificate_)
+    if table == "graded" and k is None:
+        assert "instead" in str(short.plan_)  # a more exact route was taken
+
+
 def test_what_the_short_way_refuses_is_said_as_ever(rng):
     X = rng.standard_normal((30, 4))
     with pytest.raises(ShapeError, match="n_components=5 must be between 0 and"):
