@@ -46,7 +46,7 @@ using std::vector;
 #define ROW_PASS(isa, name, T)                                                                     \
     extern "C" int princomp_##isa##_##name(                                                        \
         const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *, const T *, const T *, const T *,    \
-        const double *, const double *, ptrdiff_t, ptrdiff_t, T *, T *, double *, T *, double *);
+        const double *, const double *, ptrdiff_t, T *, T *, double *, T *, double *);
 #define ACROSS(isa, name, T)                                                                       \
     extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
                                            const T *, const T *, const T *, double *);
@@ -289,7 +289,8 @@ template <class Lead, class Help> void tridiagonal(Lead lead, Help help, ptrdiff
 template <class T, class Kernel>
 void vectors(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, ptrdiff_t lines) {
     const ptrdiff_t padded = lines * 64 / ptrdiff_t(sizeof(T)), strips = (m + 7) / 8 * 8;
-    const ptrdiff_t room = std::max<ptrdiff_t>(512 * 1024 / sizeof(T), 8 * p);
+    const ptrdiff_t tile = 1024 / ptrdiff_t(sizeof(T)), tiles = (p + tile - 1) / tile;
+    const ptrdiff_t room = std::max<ptrdiff_t>(512 * tile, 8 * tiles * tile);
     vector<T> x(m * p), high(p), divisor(p, T(2)), roots(m), q(p * padded), taken(padded, T(1));
     for (ptrdiff_t i = 0; i < m * p; ++i)
         x[i] = T(2 * (i % 5));
@@ -338,8 +339,9 @@ void vectors(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, ptrdiff_
 
 // y = A (Aᵀ Q − low summedᵀ) of small integers, exact too, tile by tile.
 template <class T, class Kernel>
-void row_images(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, ptrdiff_t tile) {
-    const ptrdiff_t padded = 64 / ptrdiff_t(sizeof(T)), strips = (m + 7) / 8 * 8;
+void row_images(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
+    const ptrdiff_t padded = 64 / ptrdiff_t(sizeof(T)), tile = 1024 / ptrdiff_t(sizeof(T));
+    const ptrdiff_t strips = (m + 7) / 8 * 8;
     vector<T> x(m * p), high(p, T(1)), q(strips * padded);
     vector<double> low(p), summed(padded), images(m * padded), sums(padded);
     for (ptrdiff_t i = 0; i < m * p; ++i)
@@ -362,8 +364,8 @@ void row_images(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p, ptrdi
         vector<T> room(strips * tile), part(tile * padded), y(strips * padded);
         vector<double> weights(tile * padded), found(padded);
         demand(kernel(x.data(), m, p, p, high.data(), nullptr, nullptr, q.data(), low.data(),
-                      summed.data(), padded, tile, room.data(), part.data(), weights.data(),
-                      y.data(), found.data()) == 0,
+                      summed.data(), padded, room.data(), part.data(), weights.data(), y.data(),
+                      found.data()) == 0,
                what, m, p);
         for (ptrdiff_t i = 0; i < m * padded; ++i)
             demand(double(y[i]) == images[i], what, m, p);
@@ -441,7 +443,7 @@ void all_sides(A across32, B across64, C columns32, D columns64, E scores32, F s
 }
 
 template <class F32, class F64> void all_vectors(F32 f32, F64 f64) {
-    for (ptrdiff_t p : {1, 7, 16, 40, 530})
+    for (ptrdiff_t p : {1, 7, 16, 40, 257, 530})
         for (ptrdiff_t m : {1, 8, 9, 70})
             for (ptrdiff_t lines : {1, 2, 4, 5}) {
                 vectors<float>("dense_pass_f32", f32, m, p, lines);
@@ -449,15 +451,17 @@ template <class F32, class F64> void all_vectors(F32 f32, F64 f64) {
             }
     vectors<float>("dense_pass_f32", f32, 300, 600, 1);
     vectors<double>("dense_pass_f64", f64, 300, 600, 2);
+    // Eight rows are more than a panel.
+    vectors<float>("dense_pass_f32", f32, 20, 16500, 1);
+    vectors<double>("dense_pass_f64", f64, 20, 8300, 1);
 }
 
 template <class F32, class F64> void all_row_images(F32 f32, F64 f64) {
-    for (ptrdiff_t p : {1, 16, 70})
-        for (ptrdiff_t m : {1, 8, 9, 1030})
-            for (ptrdiff_t tile : {16, 128}) {
-                row_images<float>("row_pass_f32", f32, m, p, tile);
-                row_images<double>("row_pass_f64", f64, m, p, tile);
-            }
+    for (ptrdiff_t p : {1, 70, 300, 520})
+        for (ptrdiff_t m : {1, 8, 9, 1030}) {
+            row_images<float>("row_pass_f32", f32, m, p);
+            row_images<double>("row_pass_f64", f64, m, p);
+        }
 }
 
 // ---- sparse --------------------------------------------------------------------------------

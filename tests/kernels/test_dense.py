@@ -94,7 +94,7 @@ def test_rows_are_centred_scaled_and_weighted_on_the_way(kind, dtype, centred, s
 
 @every_kind
 @every_dtype
-@pytest.mark.parametrize("shape", [*SHAPES, (1030, 70)])
+@pytest.mark.parametrize("shape", [*SHAPES, (1030, 300), (4100, 20)])
 @pytest.mark.parametrize("width", [3, 24])
 @pytest.mark.parametrize("of", [{}, {"scaled": True, "rooted": True}])
 def test_images_of_rows_are_both_products_after_one_another(kind, dtype, shape, width, of):

@@ -14,12 +14,11 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-// Bytes of a strip's tile in each row, which with its share of Q leaves room in the first cache,
-// and bytes of a panel.
-constexpr index TILE_BYTES = 1024, PANEL_BYTES = 512 * 1024;
+// Bytes of a panel.
+constexpr index PANEL_BYTES = 512 * 1024;
 
 template <class T, int bytes> struct Pass {
-    static constexpr index lanes = bytes / index(sizeof(T)), tile = TILE_BYTES / index(sizeof(T));
+    static constexpr index lanes = bytes / index(sizeof(T)), apart = TILE_BYTES / index(sizeof(T));
     Rows<T> rows;
     const T *right;  // Q (p, padded), or null where y is given
     const T *taken;  // t (padded,), or null
@@ -27,22 +26,32 @@ template <class T, int bytes> struct Pass {
     T *room;         // for a panel, tile after tile, in each strip after strip; or for one tile
     bool both;       // whether the panel is kept there to be met again
 
-    T *strip(index first, index last, index row, index at, index width) const {
-        return both ? room + at * (last - first) + (row - first) * width : room;
+    index tiles() const { return (rows.p + apart - 1) / apart; }
+
+    // Columns of a tile, as many in each as whole lines allow: what one calls for is as much as
+    // another reads.
+    index wide() const {
+        constexpr index line = Next<T>::line;
+        return ((rows.p + tiles() - 1) / tiles() + line - 1) / line * line;
+    }
+
+    T *strip(index first, index last, index row, index of) const {
+        return both ? room + (of * (last - first) + row - first) * apart : room;
     }
 
     // y of rows [first, last), which starts at zero.
-    void scores(index first, index last, T *y) const {
+    void scores(index first, index last, T *y, Reading<T> &reading) const {
         std::memset(y, 0, sizeof(T) * (last - first) * padded);
-        for (index at = 0; at < rows.p; at += tile) {
-            const index width = rows.p - at < tile ? rows.p - at : tile;
+        const index most = wide();
+        for (index at = 0, of = 0; at < rows.p; at += most, ++of) {
+            const index width = rows.p - at < most ? rows.p - at : most;
             for (index row = first; row < last; row += ROWS) {
-                T *tile_of = strip(first, last, row, at, width);
-                rows.centre(row, at, width, tile_of);
+                T *tile = strip(first, last, row, of);
+                rows.centre(row, at, width, tile, apart);
                 T *to = y + (row - first) * padded;
                 const T *q = right + at * padded;
-                Next<T> next = rows.after(row, at);
-                PRINCOMP_GROUPS(forward, tile_of, width, q + c, to + c, next)
+                Next<T> next = both ? reading.next() : rows.after(row, at);
+                PRINCOMP_GROUPS(forward, apart, tile, width, q + c, to + c, next)
             }
         }
     }
@@ -60,17 +69,18 @@ template <class T, int bytes> struct Pass {
     }
 
     // z (p, padded) += Aᵀ y over rows [first, last).
-    void images(index first, index last, const T *y, T *z) const {
-        for (index at = 0; at < rows.p; at += tile) {
-            const index width = rows.p - at < tile ? rows.p - at : tile;
+    void images(index first, index last, const T *y, T *z, Reading<T> &reading) const {
+        const index most = wide();
+        for (index at = 0, of = 0; at < rows.p; at += most, ++of) {
+            const index width = rows.p - at < most ? rows.p - at : most;
             for (index row = first; row < last; row += ROWS) {
-                T *tile_of = strip(first, last, row, at, width);
+                T *tile = strip(first, last, row, of);
                 if (!both)
-                    rows.centre(row, at, width, tile_of);
+                    rows.centre(row, at, width, tile, apart);
                 const T *from = y + (row - first) * padded;
                 T *to = z + at * padded;
-                Next<T> next = both ? Next<T>{nullptr, 0} : rows.after(row, at);
-                PRINCOMP_GROUPS(backward, tile_of, width, from + c, to + c, next)
+                Next<T> next = both ? reading.next() : rows.after(row, at);
+                PRINCOMP_GROUPS(backward, apart, tile, width, from + c, to + c, next)
             }
         }
     }
@@ -81,7 +91,7 @@ int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sum
     const index m = pass.rows.m, p = pass.rows.p, padded = pass.padded;
     index panel = CHUNK_ROWS;
     if (pass.both) {
-        panel = PANEL_BYTES / (p * index(sizeof(T))) / ROWS * ROWS;
+        panel = PANEL_BYTES / (pass.tiles() * TILE_BYTES) / ROWS * ROWS;
         panel = panel < ROWS ? ROWS : panel > CHUNK_ROWS ? CHUNK_ROWS : panel;
     }
     constexpr bool own = sizeof(T) == sizeof(double);
@@ -90,6 +100,9 @@ int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sum
         into = z;
     else if (z)
         std::memset(part, 0, sizeof(T) * p * padded);
+    // Half a panel ahead.
+    const index column = pass.tiles() / 2 * pass.wide(), row = column ? 0 : panel / ROWS / 2 * ROWS;
+    Reading<T> reading(pass.rows, panel, pass.wide(), row, column);
     index waiting = 0;
     for (index first = 0; first < m; first += panel) {
         // Whole strips: y has room for the rows past the last.
@@ -97,12 +110,12 @@ int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sum
         last = first + (last - first + ROWS - 1) / ROWS * ROWS;
         T *here = y + first * padded;
         if (pass.right) {
-            pass.scores(first, last, here);
+            pass.scores(first, last, here, reading);
             pass.mend(first, last, here, sums);
         }
         if (!z)
             continue;
-        pass.images(first, last, here, into);
+        pass.images(first, last, here, into, reading);
         waiting += panel;
         if (!own && (waiting >= CHUNK_ROWS || first + panel >= m)) {
             add(part, z, p * padded);
@@ -117,8 +130,8 @@ int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sum
 
 // Rows x (m, p), `stride` numbers apart; high, divisor (p,) and roots (m,), or null; right
 // (p, padded) with taken (padded,) or null, or null where y is given; padded a multiple of 64
-// bytes. room: 512 KiB, or eight rows where those are more; part (p, padded) where numbers are
-// no doubles. y (m up to a multiple of 8, padded), zero past m where given; z (p, padded), or null
+// bytes. room: 512 KiB, or eight rows of whole KiB where those are more; part (p, padded) where
+// numbers are no doubles. y (m up to a multiple of 8, padded), zero past m where given; z (p, padded), or null
 // where it is not wanted, and sums (padded,) are added to. All may begin anywhere; where they do so
 // at a cache line it takes down to half of the time.
 #define PRINCOMP_DENSE(name, T)                                                                    \

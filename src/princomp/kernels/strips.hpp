@@ -12,8 +12,11 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-// Rows of a strip.
+// Rows of a strip, and bytes of its tile in each row: known here, since otherwise the places of
+// eight rows do not fit the registers. With its share of the vectors a tile leaves room in the
+// first cache.
 constexpr int ROWS = 8;
+constexpr index TILE_BYTES = 1024;
 // Rows whose products are summed in their own precision.
 constexpr index CHUNK_ROWS = 512;
 // Sums that do not wait for one another, as each waits for its products.
@@ -21,16 +24,17 @@ constexpr int BUSY = 4;
 // Vectors that eight sums, or eight rows of y, of each fit in the registers.
 constexpr int WIDEST = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
 
-// What the next strip will read: called for while this one is multiplied, a line of each row at a
-// time. Asked for at once, its lines would wait for each other.
+// What will be read soon: called for while a strip is multiplied, a line of each row at a time.
+// Asked for at once, its lines would wait for each other.
 template <class T> struct Next {
     static constexpr index line = LINE / index(sizeof(T));
     const T *x; // or null
     index stride;
+    int rows;
 
     void call(index column) const {
         if (x)
-            for (int i = 0; i < ROWS; ++i)
+            for (int i = 0; i < rows; ++i)
                 __builtin_prefetch(x + i * stride + column, 0, 2);
     }
 };
@@ -44,12 +48,13 @@ template <class T> struct Rows {
     // The same columns of the strip after this one, if it is whole.
     Next<T> after(index row, index at) const {
         const bool whole = row + 2 * ROWS <= m;
-        return {whole ? x + (row + ROWS) * stride + at : nullptr, stride};
+        return {whole ? x + (row + ROWS) * stride + at : nullptr, stride, ROWS};
     }
 
-    // Columns [at, at + width) of a strip, into (ROWS, width); rows past the last are zero.
-    void centre(index row, index at, index width, T *to) const {
-        for (int i = 0; i < ROWS; ++i, to += width) {
+    // Columns [at, at + width) of a strip, into rows `apart` numbers from each other; those past the
+    // last are zero.
+    void centre(index row, index at, index width, T *to, index apart) const {
+        for (int i = 0; i < ROWS; ++i, to += apart) {
             if (row + i >= m) {
                 std::memset(to, 0, sizeof(T) * width);
                 continue;
@@ -72,8 +77,37 @@ template <class T> struct Rows {
     }
 };
 
-// y (ROWS, padded) += strip (ROWS, width) · q (width, padded), for `wide` vectors of columns.
-template <class T, int bytes, int wide>
+// What a pass there and back reads, panel after panel of rows, in each tile after tile of columns.
+// Nothing is read on the way back; so that memory does not wait then, half a strip is called for
+// each time that one is multiplied.
+template <class T> struct Reading {
+    static constexpr index half = ROWS / 2;
+    const Rows<T> &rows;
+    index panel, tile, first, row, at;
+
+    // Begins at this place of the first panel.
+    Reading(const Rows<T> &of, index panel_rows, index tile_columns, index row_at, index column_at)
+        : rows(of), panel(panel_rows), tile(tile_columns), first(0), row(row_at), at(column_at) {}
+
+    Next<T> next() {
+        Next<T> here = {row + half <= rows.m ? rows.x + row * rows.stride + at : nullptr,
+                        rows.stride, int(half)};
+        row += half;
+        if (row >= first + panel || row >= rows.m) {
+            at += tile;
+            if (at >= rows.p) {
+                at = 0;
+                first += panel;
+            }
+            row = first;
+        }
+        return here;
+    }
+};
+
+// y (ROWS, padded) += strip (ROWS, width) · q (width, padded), for `wide` vectors of columns. Rows
+// of the strip are `apart` numbers from each other, here and below.
+template <class T, int bytes, int wide, index apart>
 void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T> next) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
@@ -81,19 +115,20 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T
     for (int i = 0; i < ROWS; ++i)
         for (int v = 0; v < wide; ++v)
             sums[i][v] = *reinterpret_cast<const V *>(y + i * padded + v * lanes);
-    for (index j = 0; j < width; ++j) {
-        if (j % next.line == 0)
-            next.call(j);
-        V values[wide];
-#pragma GCC unroll 8
-        for (int v = 0; v < wide; ++v)
-            values[v] = *reinterpret_cast<const V *>(q + j * padded + v * lanes);
-#pragma GCC unroll 8
-        for (int i = 0; i < ROWS; ++i) {
-            const T one = strip[i * width + j];
+    for (index j = 0; j < width;) {
+        next.call(j);
+        for (const index stop = j + next.line < width ? j + next.line : width; j < stop; ++j) {
+            V values[wide];
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
-                sums[i][v] += one * values[v];
+                values[v] = *reinterpret_cast<const V *>(q + j * padded + v * lanes);
+#pragma GCC unroll 8
+            for (int i = 0; i < ROWS; ++i) {
+                const T one = strip[i * apart + j];
+#pragma GCC unroll 8
+                for (int v = 0; v < wide; ++v)
+                    sums[i][v] += one * values[v];
+            }
         }
     }
     for (int i = 0; i < ROWS; ++i)
@@ -103,9 +138,9 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T
 
 // Some columns: z (some, padded) += stripᵀ (some, ROWS) · values (ROWS). Inlined, or the values
 // would leave the registers.
-template <class T, class V, int wide, int some>
+template <class T, class V, int wide, int some, index apart>
 inline __attribute__((always_inline)) void
-add_columns(const T *strip, index width, const V (&values)[ROWS][wide], T *z, index padded) {
+add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
     constexpr index lanes = sizeof(V) / sizeof(T);
     V sums[some][wide];
 #pragma GCC unroll 8
@@ -117,7 +152,7 @@ add_columns(const T *strip, index width, const V (&values)[ROWS][wide], T *z, in
     for (int i = 0; i < ROWS; ++i)
 #pragma GCC unroll 8
         for (int j = 0; j < some; ++j) {
-            const T one = strip[i * width + j];
+            const T one = strip[i * apart + j];
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
                 sums[j][v] += one * values[i][v];
@@ -130,7 +165,7 @@ add_columns(const T *strip, index width, const V (&values)[ROWS][wide], T *z, in
 }
 
 // z (width, padded) += stripᵀ (width, ROWS) · y (ROWS, padded).
-template <class T, int bytes, int wide>
+template <class T, int bytes, int wide, index apart>
 void backward(const T *strip, index width, const T *y, T *z, index padded, Next<T> next) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
@@ -140,26 +175,27 @@ void backward(const T *strip, index width, const T *y, T *z, index padded, Next<
         for (int v = 0; v < wide; ++v)
             values[i][v] = *reinterpret_cast<const V *>(y + i * padded + v * lanes);
     index j = 0;
-    for (; j + some <= width; j += some) {
-        if (j % next.line == 0)
-            next.call(j);
-        add_columns<T, V, wide, some>(strip + j, width, values, z + j * padded, padded);
+    while (j + some <= width) {
+        next.call(j);
+        const index stop = j + next.line < width ? j + next.line : width;
+        for (; j + some <= stop; j += some)
+            add_columns<T, V, wide, some, apart>(strip + j, values, z + j * padded, padded);
     }
     for (; j < width; ++j)
-        add_columns<T, V, wide, 1>(strip + j, width, values, z + j * padded, padded);
+        add_columns<T, V, wide, 1, apart>(strip + j, values, z + j * padded, padded);
 }
 
-#define PRINCOMP_GROUPS(call, strip, width, one, other, next)                                      \
+#define PRINCOMP_GROUPS(call, apart, strip, width, one, other, next)                                  \
     for (index c = 0; c < padded; next.x = nullptr) {                                              \
         const index left = (padded - c) / lanes;                                                   \
         if (WIDEST >= 3 && left >= 3 && left != 4) {                                               \
-            call<T, bytes, WIDEST >= 3 ? 3 : 1>(strip, width, one, other, padded, next);           \
+            call<T, bytes, WIDEST >= 3 ? 3 : 1, apart>(strip, width, one, other, padded, next);           \
             c += 3 * lanes;                                                                        \
         } else if (WIDEST >= 2 && left >= 2) {                                                     \
-            call<T, bytes, WIDEST >= 2 ? 2 : 1>(strip, width, one, other, padded, next);           \
+            call<T, bytes, WIDEST >= 2 ? 2 : 1, apart>(strip, width, one, other, padded, next);           \
             c += 2 * lanes;                                                                        \
         } else {                                                                                   \
-            call<T, bytes, 1>(strip, width, one, other, padded, next);                             \
+            call<T, bytes, 1, apart>(strip, width, one, other, padded, next);                             \
             c += lanes;                                                                            \
         }                                                                                          \
     }
