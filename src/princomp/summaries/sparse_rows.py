@@ -113,8 +113,8 @@ class SparseRows:
 
     @property
     def step(self) -> int:
-        """Vectors that products multiply at once: a line of doubles for each of two threads."""
-        return 2 * LINE // 8
+        """Vectors that products multiply at once: a cache line of their numbers."""
+        return LINE // self.coarsest.itemsize
 
     @cached_property
     def _roots(self) -> FloatArray | None:
