@@ -7,6 +7,8 @@ import pytest
 
 from helpers import EPS, sine
 from princomp import PCA
+from princomp.errors import MemoryLimitError
+from princomp.planning import Facts, choose
 from princomp.solvers.growing import solve_share
 from princomp.summaries import Moments
 
@@ -65,3 +67,65 @@ def test_numbers_of_any_size(power, rng):
 
 def test_no_variance_at_all():
     assert solve_share(Moments.of(np.ones((1200, 1000))), 0.5) is None
+
+
+# ---- by products with the rows ---------------------------------------------------------------
+
+
+def alike(found, every, dtype):
+    """Both to what products in such a precision allow; ``every`` knows all variances."""
+    assert found.n_components_ == every.n_components_
+    k, first = found.n_components_, every.explained_variance_[0]
+    bound = 10 * found._state.spectrum.roundoff * first
+    np.testing.assert_allclose(found.explained_variance_, every.explained_variance_, atol=bound)
+    gap = every._state.spectrum.variances[k - 1] - every._state.spectrum.variances[k]
+    away = sine(found.components_.astype(float), every.components_.astype(float))
+    assert away <= 10 * np.finfo(dtype).eps * first / gap * np.sqrt(len(found.mean_))
+    assert found.certificate_.residuals.max() <= 4 * np.finfo(dtype).eps
+    assert found.noise_variance_ == pytest.approx(every.noise_variance_, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1600, 7600])  # the second has a sample
+def test_few_components_are_found_without_a_scatter(dtype, n, rng):
+    X = rows_of(n, 1500, 20, rng, dtype)
+    found, every = PCA(0.6).fit(X), PCA(0.6, svd_solver="covariance_eigh").fit(X)
+    assert (found.plan_.summary, found.plan_.solver) == ("columns", "lanczos")
+    assert f"after {found.n_components_} of 1,500 components" in str(found.plan_)
+    alike(found, every, dtype)
+
+
+def test_weights_and_a_scale_are_those_of_a_scatter(rng):
+    X = rows_of(1700, 1500, 12, rng) * np.exp2(rng.integers(-300, 300, 1500))
+    weights = rng.integers(1, 4, 1700).astype(float)
+    found = PCA(0.3, scale="unit").fit(X, sample_weight=weights)
+    assert found.plan_.summary == "columns"
+    every = PCA(0.3, scale="unit", svd_solver="covariance_eigh").fit(X, sample_weight=weights)
+    alike(found, every, np.float64)
+
+
+@pytest.mark.parametrize(("n", "passes"), [(1500, 6), (7500, 2)])
+def test_too_many_components_are_left_to_a_scatter(n, passes, rng):
+    """After a look at a few products with the rows, or with a sample of them."""
+    X = rng.standard_normal((n, 1500), dtype=np.float32)
+    found = PCA(0.9).fit(X)
+    assert (found.plan_.summary, found.plan_.solver) == ("moments", "eigh")
+    assert "no few directions make up the share" in str(found.plan_)
+    assert found.plan_.passes == passes
+    every = PCA(0.9, svd_solver="covariance_eigh").fit(X)
+    assert found.n_components_ == every.n_components_
+    assert (found.components_ == every.components_).all()
+
+
+def test_variances_that_fall_slowly_are_given_up_early(rng):
+    X = rng.standard_normal((1600, 1500)) / np.sqrt(np.arange(1.0, 1501))
+    found = PCA(0.9).fit(X)
+    assert found.plan_.summary == "moments"
+    assert found.plan_.passes <= 2 + 8
+
+
+def test_a_search_that_may_give_way_needs_room_for_a_scatter():
+    facts = Facts(20_000, 2_000, 0.9, limit=2**30)
+    assert choose(facts).summary == "columns"
+    with pytest.raises(MemoryLimitError, match="scatter"):
+        choose(facts._replace(limit=2**27))

@@ -12,7 +12,7 @@ from princomp.fitted import prepared
 from princomp.fitting.components import Count
 from princomp.fitting.job import GivenUp, Job, Solved, safe_divisor
 from princomp.parameters import Request
-from princomp.planning import Choice, Facts, after_search, memory_of
+from princomp.planning import Choice, Facts, after_search, memory_of, shares_by_search
 from princomp.planning.facts import (
     GRAM_ROWS,
     ROW_PRODUCTS_SHARE,
@@ -25,6 +25,7 @@ from princomp.scaling import divisors
 from princomp.solvers import lanczos, randomized, row_gram
 from princomp.solvers.forecast import Patience
 from princomp.solvers.glimpse import glimpse, sample_step
+from princomp.solvers.growing import is_hopeless, share_of_rows
 from princomp.solvers.lanczos import wide_block
 from princomp.solvers.null_space import completed
 from princomp.solvers.ritz import FEWEST_UNITS
@@ -117,14 +118,43 @@ def _by_search(
 ) -> _Found | GivenUp:
     """A search from where one in a sample of many rows leads, unless that shows no use in it."""
     search, step = _search_of(job, rows, choice, count), sample_step(*rows.shape)
+
+    def sample(every: int) -> CentredRows:
+        weights = None if job.weights is None else job.weights[::every]
+        return centred(job.data[::every].copy(), weights)
+
+    if shares_by_search(job.request.facts(job.data)):
+        some = None if step is None else sample(step)
+        return _by_share(rows, some, columns, count, exponent, search.tol)
     if search.enough is not None and count.whole and step is not None:
-        weights = None if job.weights is None else job.weights[::step]
-        sample = centred(job.data[::step].copy(), weights)
-        seen = glimpse(sample, count.whole, tol=search.tol, rng=np.random.default_rng(0))
+        seen = glimpse(sample(step), count.whole, tol=search.tol, rng=np.random.default_rng(0))
         if search.enough.before(seen.left):
             return GivenUp(0, _flat(columns.p))
         search = search._replace(start=seen.start)
     return _growing(rows, columns, count, exponent, job.request, choice, search)
+
+
+def _by_share(
+    rows: CentredRows,
+    sample: CentredRows | None,
+    columns: Columns,
+    count: Count,
+    exponent: int,
+    tol: float,
+) -> _Found | GivenUp:
+    """The components of a fraction, unless they are too many, as a sample may show."""
+    p, share = columns.p, count.wanted
+    why = f"no few directions make up the share: {p:,}² of columns are quicker"
+    if sample is not None:
+        trace = float(columns.column_scatter.sum()) * sample.shape[0] / rows.shape[0]
+        if is_hopeless(sample, trace, share, tol=tol):
+            return GivenUp(0, why)
+    spectrum, passes = share_of_rows(rows, columns, share, tol=tol)
+    k = None if spectrum is None else count(spectrum.times_power(2 * exponent), complete=False)
+    if spectrum is None or k is None:
+        return GivenUp(passes, why)
+    told = f"the search for the share ended after {spectrum.k} of {p:,} components"
+    return _Found(spectrum, k, passes, fallbacks=(told,))
 
 
 def _growing(

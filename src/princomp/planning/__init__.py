@@ -7,7 +7,14 @@ plan    what people read
 """
 
 from princomp.planning.costs import krylov_room
-from princomp.planning.facts import SCATTER_COLUMNS, SMALL, SOLVERS, Choice, Facts
+from princomp.planning.facts import (
+    SCATTER_COLUMNS,
+    SMALL,
+    SOLVERS,
+    Choice,
+    Facts,
+    shares_by_search,
+)
 from princomp.planning.plan import Plan
 from princomp.planning.routes import after_search, choose, memory_of
 
@@ -22,4 +29,5 @@ __all__ = [
     "choose",
     "krylov_room",
     "memory_of",
+    "shares_by_search",
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from princomp.kernels.gram import chunk_bytes
 from princomp.kernels.native import name_in_use
 from princomp.kernels.wide import packed_bytes
-from princomp.planning.facts import Choice, Facts
+from princomp.planning.facts import Choice, Facts, shares_by_search
+from princomp.solvers.growing import share_room
 from princomp.solvers.krylov import block_width, room_for
 from princomp.solvers.lanczos import search_room, wide_block
 from princomp.solvers.nystrom import width_for
@@ -64,8 +65,12 @@ def memory_needed(facts: Facts, choice: Choice) -> int:
         return rows + 4 * (k + 10) * max(n, p) * size
     if choice.solver == "row_gram":
         return rows + (default_threads() + 4) * n * n * 8 + 4 * k * p * 8
-    side, width = (p if p <= n or facts.stored is None else n), wide_block(k)
-    room = search_room(side, k) + 4 * width
+    side = p if p <= n or facts.stored is None else n
+    if shares_by_search(facts):
+        k = space = share_room(p)
+    else:
+        space = search_room(side, k)
+    room = space + 4 * wide_block(k)
     return rows + side * min(room, side) * 8 + 3 * k * (n + p) * 8
 
 

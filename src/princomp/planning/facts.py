@@ -27,6 +27,7 @@ __all__ = [
     "Choice",
     "Facts",
     "is_few",
+    "shares_by_search",
 ]
 
 # SMALL: up to this many numbers a wide table takes the SVD of its rows: 19 ms at
@@ -56,7 +57,8 @@ ROW_PRODUCTS_SHARE = 1 / 100
 # SEARCH_COLUMNS, SEARCH_SHARE: from so many columns a search by products with the rows is
 # quicker than a scatter, as long as so small a share of the components is wanted. On 20,000 ×
 # 2,000 float32 it takes 92, 134 and 208 ms for k = 10 where directions stand out, where variances
-# fall as 1/i² and as 1/i, 495 for k = 40 of the last; the scatter takes 750 to 850.
+# fall as 1/i² and as 1/i, 495 for k = 40 of the last; the scatter takes 750 to 850. The 86
+# components of a fraction take 246 ms by products and 541 by the scatter, in float64 596 and 1,000.
 SEARCH_COLUMNS, SEARCH_SHARE = 1_500, 0.04
 # SCATTER_SHARE: the scatter of p columns and all its variances take as long as this share of p
 # products with 16 vectors, or twice as many with 8: 65 with 16 at 20,000 × 2,000 in float32, more
@@ -122,3 +124,14 @@ class Choice(NamedTuple):
 def is_few(wanted: int | float | str | None, limit: float) -> bool:
     """Whether a whole number of components within the limit is wanted."""
     return isinstance(wanted, int) and not isinstance(wanted, bool) and 0 < wanted <= limit
+
+
+def shares_by_search(facts: Facts) -> bool:
+    """Whether products with the rows may find the few components of a fraction.
+
+    Where those are many, the search shows it and gives way to a scatter.
+    """
+    lawful = facts.solver == "auto" and facts.held and facts.stored is None
+    return (
+        lawful and isinstance(facts.wanted, float) and facts.rows >= facts.columns >= SEARCH_COLUMNS
+    )

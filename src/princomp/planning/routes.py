@@ -21,6 +21,7 @@ from princomp.planning.facts import (
     Choice,
     Facts,
     is_few,
+    shares_by_search,
 )
 
 __all__ = ["after_search", "choose", "memory_of"]
@@ -94,7 +95,11 @@ def _choose_held(facts: Facts) -> Choice:
         few = is_few(wanted, LANCZOS_SHARE * p)
         if p >= LANCZOS_COLUMNS and few:
             return Choice("moments", "lanczos", f"n ≥ p, one pass; k is far below p = {p:,}")
-        return Choice("moments", "eigh", "n ≥ p: one pass over the rows and a p × p answer")
+        whole = Choice("moments", "eigh", "n ≥ p: one pass over the rows and a p × p answer")
+        if shares_by_search(facts) and _fits(facts, whole):
+            why = f"p² = {p:,}² does not pay where few components make up the share"
+            return Choice("columns", "lanczos", why)
+        return whole
     if small:
         return Choice("triangle", "svd", "p > n and small: the SVD of the rows is exact and quick")
     if n >= SEARCH_ROWS and is_few(wanted, SEARCH_SHARE * n):
@@ -102,6 +107,10 @@ def _choose_held(facts: Facts) -> Choice:
     if n <= GRAM_ROWS or not is_few(wanted, 0.1 * n):
         return Choice("columns", "row_gram", f"p > n: {n:,}² products of rows instead of {p:,}²")
     return Choice("columns", "lanczos", "large × large: only products with the rows")
+
+
+def _fits(facts: Facts, choice: Choice) -> bool:
+    return facts.limit is None or memory_of(facts, choice) <= facts.limit
 
 
 def after_search(first: Choice, wanted: int | float | str | None, p: int) -> Choice:

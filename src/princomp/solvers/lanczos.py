@@ -31,8 +31,10 @@ from princomp.summaries.dense_rows import DenseRows
 
 __all__ = [
     "Pairs",
+    "finished",
     "lanczos",
     "longest",
+    "needed_of",
     "next_block",
     "search_room",
     "search_rows",
@@ -164,8 +166,8 @@ def lanczos(
                 projected[:] = 0.0
                 projected[np.arange(keep), np.arange(keep)] = values[:keep]
                 stop, known = keep, basis[:keep]
-        needed = before * min(_KEPT, _UNITS * EPS / max(tol, EPS))
         rounding = EPS * max(before, whole)
+        needed = needed_of(before, tol)
         block = next_block(image, known, rng, min(width, size - stop), needed, rounding)
         filled = stop
 
@@ -179,6 +181,11 @@ def _top(matrix: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
 def longest(vectors: FloatArray) -> float:
     """Length of the longest of some vectors (m, size)."""
     return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max(initial=1e-300)))
+
+
+def needed_of(before: float, tol: float) -> float:
+    """How orthogonal a block of that length has to be to the space, see :func:`next_block`."""
+    return before * min(_KEPT, _UNITS * EPS / max(tol, EPS))
 
 
 def next_block(
@@ -236,9 +243,8 @@ def search_rows(
     ``start``, a block of the width of :func:`wide_block`, is for searches on the side of columns.
     """
     n, p = rows.shape
-    exact = float(np.finfo(rows.dtype).eps)
     unit = _unit_of(rows, tol)
-    rough = unit > exact
+    rough = unit > np.finfo(rows.dtype).eps
     if not columns.column_scatter.any():
         return without_variance(k, p, unit), 0
     # Fused products read all rows once instead of twice, but vectors as long as rows cost more.
@@ -257,29 +263,41 @@ def search_rows(
         room=search_room(side, k),
         enough=enough,
     )
-    passes = pairs.products
     if not pairs.converged:
-        return None, passes
-    values, vectors = pairs.values, pairs.vectors
+        return None, pairs.products
+    spectrum, more = finished(rows, columns, pairs, tol=tol, on_rows=on_rows)
+    return spectrum, pairs.products + more
+
+
+def finished(
+    rows: CentredRows, columns: Columns, pairs: Pairs, *, tol: float = 0.0, on_rows: bool = False
+) -> tuple[Spectrum, int]:
+    """What a search found, as a spectrum, and how often the rows were read for that.
+
+    ``tol`` is what the search was asked for; ``on_rows`` says that its vectors are as long as
+    there are rows.
+    """
+    exact, unit = float(np.finfo(rows.dtype).eps), _unit_of(rows, tol)
+    values, vectors, k, passes = pairs.values, pairs.vectors, len(pairs.values), 0
     if not values[-1] > _SQUARED * values[0]:
         # Small variances are those of the scores, which square nothing.
         vectors = rows.rmatmul(vectors) if on_rows else vectors
-        return project(rows, columns, vectors, k), passes + 2 + on_rows
+        return project(rows, columns, vectors, k), 2 + on_rows
     # The recurrence knows nothing of the rounding of its products.
     residuals = np.maximum(pairs.residuals / values[0], FEWEST_UNITS * unit)
     if on_rows:
         values, axes = within_rows(rows, vectors, unit)
-        residuals, passes = bound_of_rows(pairs.residuals, values, unit), passes + 1
-    elif rough:
+        residuals, passes = bound_of_rows(pairs.residuals, values, unit), 1
+    elif unit > exact:
         values, axes = within(rows, vectors)
-        passes += 1
+        passes = 1
     else:
         axes = orthonormal(vectors.T)
     divisor = columns.rows - 1.0
     values = np.maximum(values, 0.0) / divisor
     values[columns.rank_limit :] = 0.0
     total = float(columns.column_scatter.sum()) / divisor
-    error = roundoff(side, exact)
+    error = roundoff(len(pairs.vectors), exact)
     return Spectrum(values, axes, total, error, residuals=residuals, spend=True), passes
 
 
