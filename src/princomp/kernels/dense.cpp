@@ -47,7 +47,7 @@ template <class T, int bytes> struct Pass {
             const index width = rows.p - at < most ? rows.p - at : most;
             for (index row = first; row < last; row += ROWS) {
                 T *tile = strip(first, last, row, of);
-                rows.centre(row, at, width, tile, apart);
+                rows.template centre<apart>(row, at, width, tile);
                 T *to = y + (row - first) * padded;
                 const T *q = right + at * padded;
                 Next<T> next = both ? reading.next() : rows.after(row, at);
@@ -76,7 +76,7 @@ template <class T, int bytes> struct Pass {
             for (index row = first; row < last; row += ROWS) {
                 T *tile = strip(first, last, row, of);
                 if (!both)
-                    rows.centre(row, at, width, tile, apart);
+                    rows.template centre<apart>(row, at, width, tile);
                 const T *from = y + (row - first) * padded;
                 T *to = z + at * padded;
                 Next<T> next = both ? reading.next() : rows.after(row, at);
@@ -90,7 +90,7 @@ template <class T, int bytes>
 int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sums) {
     const index m = pass.rows.m, p = pass.rows.p, padded = pass.padded;
     index panel = CHUNK_ROWS;
-    if (pass.both) {
+    if (pass.right) {
         panel = PANEL_BYTES / (pass.tiles() * TILE_BYTES) / ROWS * ROWS;
         panel = panel < ROWS ? ROWS : panel > CHUNK_ROWS ? CHUNK_ROWS : panel;
     }

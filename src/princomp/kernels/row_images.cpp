@@ -28,7 +28,7 @@ int row_pass(const Rows<T> &rows, const T *left, Low low, index padded, T *room,
         std::memset(weights, 0, sizeof(double) * width * padded);
         for (index row = 0; row < whole; row += ROWS) {
             T *strip = room + row * tile;
-            rows.centre(row, at, width, strip, tile);
+            rows.template centre<tile>(row, at, width, strip);
             Next<T> next = reading.next();
             const T *q = left + row * padded;
             PRINCOMP_GROUPS(backward, tile, strip, width, q + c, part + c, next)

@@ -39,6 +39,17 @@ template <class T> struct Next {
     }
 };
 
+// Numbers less what is to be subtracted, if anything is.
+template <class T>
+inline __attribute__((always_inline)) void shift(const T *from, const T *by, index count, T *to) {
+    if (by)
+        for (index j = 0; j < count; ++j)
+            to[j] = from[j] - by[j];
+    else
+        for (index j = 0; j < count; ++j)
+            to[j] = from[j];
+}
+
 // Rows of A in memory, and what centres them.
 template <class T> struct Rows {
     const T *x;
@@ -52,19 +63,19 @@ template <class T> struct Rows {
     }
 
     // Columns [at, at + width) of a strip, into rows `apart` numbers from each other; those past the
-    // last are zero.
-    void centre(index row, index at, index width, T *to, index apart) const {
+    // last are zero. Whole tiles by a loop of known length: each of its instructions then reads the
+    // same column of row after row, which processors foresee.
+    template <index apart> void centre(index row, index at, index width, T *to) const {
         for (int i = 0; i < ROWS; ++i, to += apart) {
             if (row + i >= m) {
                 std::memset(to, 0, sizeof(T) * width);
                 continue;
             }
             const T *from = x + (row + i) * stride + at;
-            if (!high)
-                std::memcpy(to, from, sizeof(T) * width);
+            if (width == apart)
+                shift(from, high ? high + at : nullptr, apart, to);
             else
-                for (index j = 0; j < width; ++j)
-                    to[j] = from[j] - high[at + j];
+                shift(from, high ? high + at : nullptr, width, to);
             if (divisor)
                 for (index j = 0; j < width; ++j)
                     to[j] /= divisor[at + j];
