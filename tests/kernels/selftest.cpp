@@ -419,7 +419,7 @@ void sides(Across across, Columns columns, Scores scores, ptrdiff_t m, ptrdiff_t
                 demand(sums[j] == sum && squares[j] == square, "columns", m, p);
             }
         }
-        vector<T> room(8 * p), out(m * k);
+        vector<T> room(8 * std::max<ptrdiff_t>(p, 1024 / sizeof(T))), out(m * k);
         demand(scores(x.data(), m, p, p, high.data(), low.data(), axes.data(), k, padded,
                       room.data(), out.data()) == 0,
                "scores", m, p);

@@ -16,12 +16,18 @@ constexpr int ROWS = 8;
 // Vectors of an axis block: ROWS times as many sums, and the vectors, fill the registers.
 constexpr int WIDEST = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
 
-// `wide` vectors of scores of ROWS centred rows, `count` of them stored.
-template <class T, int bytes, int wide>
+// Bytes of a row up to which centred rows are so far apart that their places are known here: eight
+// others do not fit the registers.
+constexpr index APART = 1024;
+
+// `wide` vectors of scores of ROWS centred rows, `count` of them stored. The rows are `known`
+// numbers apart, or p where that is zero.
+template <class T, int bytes, int wide, index known>
 void block(const T *rows, index p, const T *axes, index padded, T *out, index k, index columns,
            int count, const char *ahead, index line) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
+    const index apart = known ? known : p;
     V sums[ROWS][wide] = {};
     for (index j = 0; j < p; ++j, ahead += line) {
         __builtin_prefetch(ahead, 0, 2);
@@ -31,7 +37,7 @@ void block(const T *rows, index p, const T *axes, index padded, T *out, index k,
             values[v] = *reinterpret_cast<const V *>(axes + j * padded + v * lanes);
 #pragma GCC unroll 8
         for (int i = 0; i < ROWS; ++i) {
-            const T one = rows[i * p + j];
+            const T one = rows[i * apart + j];
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
                 sums[i][v] += one * values[v];
@@ -49,15 +55,16 @@ void block(const T *rows, index p, const T *axes, index padded, T *out, index k,
         }
 }
 
-template <class T, int bytes>
+template <class T, int bytes, index known>
 int scores(const T *x, index m, index p, index stride, const T *high, const T *low, const T *axes,
            index k, index padded, T *room, T *out) {
     constexpr index lanes = bytes / index(sizeof(T));
+    const index apart = known ? known : p;
     for (index row = 0; row < m; row += ROWS) {
         const int count = m - row < ROWS ? int(m - row) : ROWS;
         for (int i = 0; i < count; ++i) {
             const T *from = x + (row + i) * stride;
-            T *to = room + i * p;
+            T *to = room + i * apart;
             for (index j = 0; j < p; ++j)
                 to[j] = (from[j] - high[j]) - low[j];
         }
@@ -69,7 +76,7 @@ int scores(const T *x, index m, index p, index stride, const T *high, const T *l
             T *to = out + row * k + c;
             const index vectors = (padded - c) / lanes, line = more && c == 0 ? LINE : 0;
 #define PRINCOMP_BLOCK(wide)                                                                       \
-    block<T, bytes, wide>(room, p, some, padded, to, k, k - c, count, ahead, line)
+    block<T, bytes, wide, known>(room, p, some, padded, to, k, k - c, count, ahead, line)
             if (WIDEST >= 3 && vectors >= 3)
                 PRINCOMP_BLOCK((WIDEST >= 3 ? 3 : 1));
             else if (WIDEST >= 2 && vectors == 2)
@@ -82,17 +89,27 @@ int scores(const T *x, index m, index p, index stride, const T *high, const T *l
     return PRINCOMP_DONE;
 }
 
+template <class T, int bytes>
+int any_scores(const T *x, index m, index p, index stride, const T *high, const T *low,
+               const T *axes, index k, index padded, T *room, T *out) {
+    constexpr index known = APART / index(sizeof(T));
+    if (p <= known)
+        return scores<T, bytes, known>(x, m, p, stride, high, low, axes, k, padded, room, out);
+    return scores<T, bytes, 0>(x, m, p, stride, high, low, axes, k, padded, room, out);
+}
+
 } // namespace
 } // namespace PRINCOMP_ISA
 
 // Rows x (m, p), `stride` numbers apart; their mean in two parts (p,); axes (p, padded) with
-// columns past k zero, padded a multiple of 64 bytes; room (8, p); out (m, k).
+// columns past k zero, padded a multiple of 64 bytes; room (8, p), of a KiB a row at least; out
+// (m, k).
 #define PRINCOMP_SCORES(name, T)                                                                   \
     PRINCOMP_EXPORT(name)                                                                          \
     (const T *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride, const T *high,         \
      const T *low, const T *axes, std::ptrdiff_t k, std::ptrdiff_t padded, T *room, T *out) {      \
-        return PRINCOMP_ISA::scores<T, PRINCOMP_LANES>(x, m, p, stride, high, low, axes, k,        \
-                                                       padded, room, out);                        \
+        return PRINCOMP_ISA::any_scores<T, PRINCOMP_LANES>(x, m, p, stride, high, low, axes, k,    \
+                                                           padded, room, out);                     \
     }
 PRINCOMP_SCORES(scores_f32, float)
 PRINCOMP_SCORES(scores_f64, double)

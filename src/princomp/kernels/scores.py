@@ -18,6 +18,8 @@ __all__ = ["scores", "scores_twin"]
 _AXES_BYTES = 2**19
 # Below this, the way to the kernel takes longer than NumPy's arithmetic.
 _FEW_NUMBERS = 2**12
+# Rows that the kernel centres at a time, and the bytes that are kept for each, at least.
+_STRIP, _APART = 8, 2**10
 # Numbers of rows that NumPy centres at a time.
 _PIECE_NUMBERS = 2**17
 
@@ -59,7 +61,8 @@ def scores(
         scores_twin(rows, mean, mean_low, axes, out)
         return
     rows = native.plain_rows(rows)
-    filled, room = padded(axes, rows.dtype), aligned((8, p), rows.dtype)
+    filled = padded(axes, rows.dtype)
+    room = aligned((_STRIP, max(p, _APART // size)), rows.dtype)
     mean, mean_low = np.ascontiguousarray(mean), np.ascontiguousarray(mean_low)
     if (
         any(array.dtype != rows.dtype for array in (mean, mean_low, out))
