@@ -18,7 +18,7 @@ namespace {
 constexpr index PANEL_BYTES = 512 * 1024;
 
 template <class T, int bytes> struct Pass {
-    static constexpr index lanes = bytes / index(sizeof(T)), apart = TILE_BYTES / index(sizeof(T));
+    static constexpr index lanes = bytes / index(sizeof(T));
     Rows<T> rows;
     const T *right;  // Q (p, padded), or null where y is given
     const T *taken;  // t (padded,), or null
@@ -26,7 +26,7 @@ template <class T, int bytes> struct Pass {
     T *room;         // for a panel, tile after tile, in each strip after strip; or for one tile
     bool both;       // whether the panel is kept there to be met again
 
-    index tiles() const { return (rows.p + apart - 1) / apart; }
+    index tiles() const { return (rows.p + TILE<T> - 1) / TILE<T>; }
 
     // Columns of a tile, as many in each as whole lines allow: what one calls for is as much as
     // another reads.
@@ -36,7 +36,7 @@ template <class T, int bytes> struct Pass {
     }
 
     T *strip(index first, index last, index row, index of) const {
-        return both ? room + (of * (last - first) + row - first) * apart : room;
+        return both ? room + (of * (last - first) + row - first) * TILE<T> : room;
     }
 
     // y of rows [first, last), which starts at zero.
@@ -47,11 +47,11 @@ template <class T, int bytes> struct Pass {
             const index width = rows.p - at < most ? rows.p - at : most;
             for (index row = first; row < last; row += ROWS) {
                 T *tile = strip(first, last, row, of);
-                rows.template centre<apart>(row, at, width, tile);
+                rows.centre(row, at, width, tile);
                 T *to = y + (row - first) * padded;
                 const T *q = right + at * padded;
                 Next<T> next = both ? reading.next() : rows.after(row, at);
-                PRINCOMP_GROUPS(forward, apart, tile, width, q + c, to + c, next)
+                PRINCOMP_GROUPS(forward, tile, width, q + c, to + c, next)
             }
         }
     }
@@ -76,11 +76,11 @@ template <class T, int bytes> struct Pass {
             for (index row = first; row < last; row += ROWS) {
                 T *tile = strip(first, last, row, of);
                 if (!both)
-                    rows.template centre<apart>(row, at, width, tile);
+                    rows.centre(row, at, width, tile);
                 const T *from = y + (row - first) * padded;
                 T *to = z + at * padded;
                 Next<T> next = both ? reading.next() : rows.after(row, at);
-                PRINCOMP_GROUPS(backward, apart, tile, width, from + c, to + c, next)
+                PRINCOMP_GROUPS(backward, tile, width, from + c, to + c, next)
             }
         }
     }

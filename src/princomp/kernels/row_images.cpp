@@ -18,7 +18,7 @@ struct Low {
 template <class T, int bytes>
 int row_pass(const Rows<T> &rows, const T *left, Low low, index padded, T *room, T *part,
              double *weights, T *y, double *sums) {
-    constexpr index lanes = bytes / index(sizeof(T)), tile = TILE_BYTES / index(sizeof(T));
+    constexpr index lanes = bytes / index(sizeof(T)), tile = TILE<T>;
     const index whole = (rows.m + ROWS - 1) / ROWS * ROWS;
     std::memset(y, 0, sizeof(T) * whole * padded);
     Reading<T> reading(rows, whole, tile, whole / ROWS / 2 * ROWS, 0);
@@ -28,10 +28,10 @@ int row_pass(const Rows<T> &rows, const T *left, Low low, index padded, T *room,
         std::memset(weights, 0, sizeof(double) * width * padded);
         for (index row = 0; row < whole; row += ROWS) {
             T *strip = room + row * tile;
-            rows.template centre<tile>(row, at, width, strip);
+            rows.centre(row, at, width, strip);
             Next<T> next = reading.next();
             const T *q = left + row * padded;
-            PRINCOMP_GROUPS(backward, tile, strip, width, q + c, part + c, next)
+            PRINCOMP_GROUPS(backward, strip, width, q + c, part + c, next)
             if ((row + ROWS) % CHUNK_ROWS == 0)
                 add(part, weights, width * padded);
         }
@@ -48,7 +48,7 @@ int row_pass(const Rows<T> &rows, const T *left, Low low, index padded, T *room,
         for (index row = 0; row < whole; row += ROWS) {
             T *strip = room + row * tile, *to = y + row * padded;
             Next<T> next = reading.next();
-            PRINCOMP_GROUPS(forward, tile, strip, width, part + c, to + c, next)
+            PRINCOMP_GROUPS(forward, strip, width, part + c, to + c, next)
         }
     }
     return PRINCOMP_DONE;

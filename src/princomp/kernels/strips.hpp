@@ -12,11 +12,12 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-// Rows of a strip, and bytes of its tile in each row: known here, since otherwise the places of
-// eight rows do not fit the registers. With its share of the vectors a tile leaves room in the
-// first cache.
+// Rows of a strip, and numbers of a tile in each row, which are as many from one row of it to the
+// next: known here, since otherwise the places of eight rows do not fit the registers. With its
+// share of the vectors a tile leaves room in the first cache.
 constexpr int ROWS = 8;
 constexpr index TILE_BYTES = 1024;
+template <class T> constexpr index TILE = TILE_BYTES / index(sizeof(T));
 // Rows whose products are summed in their own precision.
 constexpr index CHUNK_ROWS = 512;
 // Sums that do not wait for one another, as each waits for its products.
@@ -62,18 +63,18 @@ template <class T> struct Rows {
         return {whole ? x + (row + ROWS) * stride + at : nullptr, stride, ROWS};
     }
 
-    // Columns [at, at + width) of a strip, into rows `apart` numbers from each other; those past the
-    // last are zero. Whole tiles by a loop of known length: each of its instructions then reads the
-    // same column of row after row, which processors foresee.
-    template <index apart> void centre(index row, index at, index width, T *to) const {
-        for (int i = 0; i < ROWS; ++i, to += apart) {
+    // Columns [at, at + width) of a strip, into a tile; rows past the last are zero. Whole tiles by a
+    // loop of known length: each of its instructions then reads the same column of row after row,
+    // which processors foresee.
+    void centre(index row, index at, index width, T *to) const {
+        for (int i = 0; i < ROWS; ++i, to += TILE<T>) {
             if (row + i >= m) {
                 std::memset(to, 0, sizeof(T) * width);
                 continue;
             }
             const T *from = x + (row + i) * stride + at;
-            if (width == apart)
-                shift(from, high ? high + at : nullptr, apart, to);
+            if (width == TILE<T>)
+                shift(from, high ? high + at : nullptr, TILE<T>, to);
             else
                 shift(from, high ? high + at : nullptr, width, to);
             if (divisor)
@@ -116,9 +117,8 @@ template <class T> struct Reading {
     }
 };
 
-// y (ROWS, padded) += strip (ROWS, width) · q (width, padded), for `wide` vectors of columns. Rows
-// of the strip are `apart` numbers from each other, here and below.
-template <class T, int bytes, int wide, index apart>
+// y (ROWS, padded) += strip (ROWS, width) · q (width, padded), for `wide` vectors of columns.
+template <class T, int bytes, int wide>
 void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T> next) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
@@ -135,7 +135,7 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T
                 values[v] = *reinterpret_cast<const V *>(q + j * padded + v * lanes);
 #pragma GCC unroll 8
             for (int i = 0; i < ROWS; ++i) {
-                const T one = strip[i * apart + j];
+                const T one = strip[i * TILE<T> + j];
 #pragma GCC unroll 8
                 for (int v = 0; v < wide; ++v)
                     sums[i][v] += one * values[v];
@@ -149,7 +149,7 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T
 
 // Some columns: z (some, padded) += stripᵀ (some, ROWS) · values (ROWS). Inlined, or the values
 // would leave the registers.
-template <class T, class V, int wide, int some, index apart>
+template <class T, class V, int wide, int some>
 inline __attribute__((always_inline)) void
 add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
     constexpr index lanes = sizeof(V) / sizeof(T);
@@ -163,7 +163,7 @@ add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
     for (int i = 0; i < ROWS; ++i)
 #pragma GCC unroll 8
         for (int j = 0; j < some; ++j) {
-            const T one = strip[i * apart + j];
+            const T one = strip[i * TILE<T> + j];
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
                 sums[j][v] += one * values[i][v];
@@ -176,7 +176,7 @@ add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
 }
 
 // z (width, padded) += stripᵀ (width, ROWS) · y (ROWS, padded).
-template <class T, int bytes, int wide, index apart>
+template <class T, int bytes, int wide>
 void backward(const T *strip, index width, const T *y, T *z, index padded, Next<T> next) {
     typedef typename Vector<T, bytes>::type V;
     constexpr index lanes = bytes / index(sizeof(T));
@@ -190,23 +190,23 @@ void backward(const T *strip, index width, const T *y, T *z, index padded, Next<
         next.call(j);
         const index stop = j + next.line < width ? j + next.line : width;
         for (; j + some <= stop; j += some)
-            add_columns<T, V, wide, some, apart>(strip + j, values, z + j * padded, padded);
+            add_columns<T, V, wide, some>(strip + j, values, z + j * padded, padded);
     }
     for (; j < width; ++j)
-        add_columns<T, V, wide, 1, apart>(strip + j, values, z + j * padded, padded);
+        add_columns<T, V, wide, 1>(strip + j, values, z + j * padded, padded);
 }
 
-#define PRINCOMP_GROUPS(call, apart, strip, width, one, other, next)                                  \
+#define PRINCOMP_GROUPS(call, strip, width, one, other, next)                                      \
     for (index c = 0; c < padded; next.x = nullptr) {                                              \
         const index left = (padded - c) / lanes;                                                   \
         if (WIDEST >= 3 && left >= 3 && left != 4) {                                               \
-            call<T, bytes, WIDEST >= 3 ? 3 : 1, apart>(strip, width, one, other, padded, next);           \
+            call<T, bytes, WIDEST >= 3 ? 3 : 1>(strip, width, one, other, padded, next);           \
             c += 3 * lanes;                                                                        \
         } else if (WIDEST >= 2 && left >= 2) {                                                     \
-            call<T, bytes, WIDEST >= 2 ? 2 : 1, apart>(strip, width, one, other, padded, next);           \
+            call<T, bytes, WIDEST >= 2 ? 2 : 1>(strip, width, one, other, padded, next);           \
             c += 2 * lanes;                                                                        \
         } else {                                                                                   \
-            call<T, bytes, 1, apart>(strip, width, one, other, padded, next);                             \
+            call<T, bytes, 1>(strip, width, one, other, padded, next);                             \
             c += lanes;                                                                            \
         }                                                                                          \
     }
