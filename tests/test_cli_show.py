@@ -35,6 +35,16 @@ def test_show_says_what_fit_said(princomp, model):
     assert document["parameters"]["n_components"] == 2
 
 
+def test_of_many_columns_show_names_the_first(princomp, tmp_path, rng):
+    names = [f"gene{i}" for i in range(60)]
+    rows = "\n".join(",".join(f"{x:.3f}" for x in row) for row in rng.standard_normal((70, 60)))
+    (tmp_path / "wide.csv").write_text(",".join(names) + "\n" + rows + "\n")
+    assert princomp("fit", "wide.csv", "-m", "wide.pca", "-o", "fit").code == 0
+    assert "columns: gene0, gene1," in (shown := princomp("show", "wide.pca").out)
+    assert "gene19, … 40 more\n" in shown
+    assert princomp("show", "wide.pca", "--json").document["columns"] == names
+
+
 def test_plan_works_without_fitting(princomp, tmp_path):
     done = princomp("plan", ARRESTS, "-k", 2, "--solver", "full", "--scale", "range")
     assert done.code == 0

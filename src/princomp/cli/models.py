@@ -16,6 +16,10 @@ from princomp.cli.printed import print_json, print_summary
 __all__ = ["merge", "show"]
 
 
+# Names of columns that are listed; --json has all.
+_SHOWN = 20
+
+
 @click.command()
 @model_argument
 @shared
@@ -37,7 +41,8 @@ def show(model: Path, as_json: bool) -> None:
         return
     print_summary(pca)
     if (names := column_names(pca)) is not None:
-        click.echo(f"columns: {', '.join(names)}")
+        rest = f", … {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+        click.echo(f"columns: {', '.join(names[:_SHOWN])}{rest}")
     if pca.id_column_ is not None:
         click.echo(f"id column: {pca.id_column_}")
     for told in ("plan_", "certificate_"):
