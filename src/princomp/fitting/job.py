@@ -20,7 +20,16 @@ from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Extremes
 from princomp.summaries.blocks import Weights
 
-__all__ = ["GivenUp", "Job", "Solved", "check_rows", "check_shape", "is_one_block", "safe_divisor"]
+__all__ = [
+    "GivenUp",
+    "Job",
+    "Solved",
+    "check_rows",
+    "check_shape",
+    "is_one_block",
+    "safe_divisor",
+    "share_found",
+]
 
 # Below so many numbers BLAS stays on one thread by itself, as the engine knows.
 _ONE_THREAD = 2**12
@@ -93,6 +102,11 @@ class GivenUp(NamedTuple):
 
     passes: int
     why: str
+
+
+def share_found(k: int, p: int) -> str:
+    """What a plan says of a fraction that a search found."""
+    return f"the search for the share ended after {k} of {p:,} components"
 
 
 def safe_divisor(scale: FloatArray | None, exponent: int, p: int) -> FloatArray | None:

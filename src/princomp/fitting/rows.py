@@ -10,7 +10,7 @@ import numpy as np
 from princomp.arrays import FloatArray
 from princomp.fitted import prepared
 from princomp.fitting.components import Count
-from princomp.fitting.job import GivenUp, Job, Solved, safe_divisor
+from princomp.fitting.job import GivenUp, Job, Solved, safe_divisor, share_found
 from princomp.parameters import Request
 from princomp.planning import Choice, Facts, after_search, memory_of, shares_by_search
 from princomp.planning.facts import (
@@ -153,8 +153,7 @@ def _by_share(
     k = None if spectrum is None else count(spectrum.times_power(2 * exponent), complete=False)
     if spectrum is None or k is None:
         return GivenUp(passes, why)
-    told = f"the search for the share ended after {spectrum.k} of {p:,} components"
-    return _Found(spectrum, k, passes, fallbacks=(told,))
+    return _Found(spectrum, k, passes, fallbacks=(share_found(spectrum.k, p),))
 
 
 def _growing(

@@ -9,7 +9,7 @@ import numpy as np
 from princomp.arrays import EPS, one_blas_thread
 from princomp.fitted import prepared
 from princomp.fitting.components import Count
-from princomp.fitting.job import Job, Solved
+from princomp.fitting.job import Job, Solved, share_found
 from princomp.parameters import Request
 from princomp.planning import Choice
 from princomp.scaling import divisors
@@ -52,7 +52,7 @@ def solve_summary(job: Job, summary: Any, choice: Choice, passes: int) -> Solved
         spectrum = found
     elif (searched := _searched(ready, count.wanted, request.solver)) is not None:
         spectrum, choice = searched, choice._replace(solver="lanczos")
-        told = (f"the search for the share ended after {spectrum.k} of {ready.p:,} components",)
+        told = (share_found(spectrum.k, ready.p),)
     else:
         if few and whole is not None:
             choice = choice._replace(solver="eigh")

@@ -131,9 +131,9 @@ int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sum
 // Rows x (m, p), `stride` numbers apart; high, divisor (p,) and roots (m,), or null; right
 // (p, padded) with taken (padded,) or null, or null where y is given; padded a multiple of 64
 // bytes. room: 512 KiB, or eight rows of whole KiB where those are more; part (p, padded) where
-// numbers are no doubles. y (m up to a multiple of 8, padded), zero past m where given; z (p, padded), or null
-// where it is not wanted, and sums (padded,) are added to. All may begin anywhere; where they do so
-// at a cache line it takes down to half of the time.
+// numbers are no doubles. y (m up to a multiple of 8, padded), zero past m where given; z
+// (p, padded), or null where it is not wanted, and sums (padded,) are added to. All may begin
+// anywhere; where they do so at a cache line it takes down to half of the time.
 #define PRINCOMP_DENSE(name, T)                                                                    \
     PRINCOMP_EXPORT(name)                                                                          \
     (const T *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride, const T *high,         \

@@ -17,6 +17,7 @@ from princomp.arrays import LINE, FloatArray, aligned, scratch
 from princomp.kernels import native
 
 __all__ = [
+    "TILE",
     "Affine",
     "backward",
     "check",
@@ -29,7 +30,7 @@ __all__ = [
 
 # What the kernel centres at a time: bytes, or a strip of so many rows where that is more, each in
 # tiles of so many bytes.
-_ROOM, _STRIP, _TILE = 2**19, 8, 2**10
+_ROOM, _STRIP, TILE = 2**19, 8, 2**10
 # Bytes of a panel that NumPy centres at most, its fewest rows, and how many are enough to be no
 # longer than a quarter of that. On two cores, 4,000 × 4,000 float32 times 16 vectors takes 18,
 # 12, 11, 12 and 15 ms with panels of 32, 64, 128, 256 and 500 rows: short ones leave BLAS
@@ -244,7 +245,7 @@ def _call(
     sums: FloatArray,
 ) -> None:
     (m, p), w, size = rows.shape, scores.shape[1], rows.dtype.itemsize
-    held = max(_ROOM, _STRIP * -(-p * size // _TILE) * _TILE)
+    held = max(_ROOM, _STRIP * -(-p * size // TILE) * TILE)
     room = scratch("dense room", (held // size,), rows.dtype)
     narrow = out is not None and size == 4
     part = scratch("dense part", (p, w), rows.dtype) if narrow else None

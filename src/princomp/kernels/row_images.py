@@ -10,14 +10,22 @@ import numpy as np
 
 from princomp.arrays import FloatArray, scratch
 from princomp.kernels import native
-from princomp.kernels.dense import Affine, backward, check, empty_scores, filled_scores, forward
+from princomp.kernels.dense import (
+    TILE,
+    Affine,
+    backward,
+    check,
+    empty_scores,
+    filled_scores,
+    forward,
+)
 
 __all__ = ["row_images"]
 
-# Bytes of a row that the kernel centres at a time, and of all rows at most. On two cores 1,000 ×
-# 20,000 takes 1.4 (float64) and 1.2 times as long with half of that in a row, and 2,000 × 20,000
-# 1.3 and 1.2 times as long in two reads; 4,000 × 12,000 is where reading twice is as quick.
-_TILE, _ROOM = 2**10, 2**22
+# Bytes of tiles of all rows that the kernel centres at a time, at most. On two cores 1,000 × 20,000
+# takes 1.4 (float64) and 1.2 times as long in tiles of half that width, and 2,000 × 20,000 1.3 and
+# 1.2 times as long in two reads; 4,000 × 12,000 is where reading twice is as quick.
+_ROOM = 2**22
 
 _SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
 _SIGNATURE = (_POINTER,) + (_SIZE,) * 3 + (_POINTER,) * 6 + (_SIZE,) + (_POINTER,) * 5
@@ -53,7 +61,7 @@ def row_images(
     check(rows, left, m)
     rooted = left if rows.roots is None else left * rows.roots[:, None]
     summed = rooted.sum(axis=0, dtype=np.float64)
-    met = m * _TILE <= _ROOM
+    met = m * TILE <= _ROOM
     kernel = rows.kernel(_function, "row_pass", instructions) if met else None
     if kernel is None:
         return _one_after_the_other(rows, left, low, summed, instructions)
@@ -96,7 +104,7 @@ def _call(
     sums: FloatArray,
 ) -> None:
     (m, p), w, size = rows.shape, given.shape[1], rows.dtype.itemsize
-    tile = _TILE // size
+    tile = TILE // size
     room = scratch("row room", (len(given), tile), rows.dtype)
     part = scratch("row part", (tile, w), rows.dtype)
     weights = scratch("row weights", (tile, w), np.float64)
