@@ -37,6 +37,9 @@ class Certificate:
         Neighbours, counted from 0, whose variances are too close for the precision:
         their plane is right, the axes in it are not determined. The last pair may
         name the first component that was not kept.
+    missed : float or None
+        Probability, at most, that a component is missing whose variance is larger than that of
+        the last one: 0 where all variances were computed, None where it is not known.
     passes : int
         Times that the rows were read.
     bytes_read : int
@@ -47,8 +50,16 @@ class Certificate:
     orthogonality: float
     below_resolution: NDArray[np.bool_]
     inseparable: list[tuple[int, int]]
+    missed: float | None
     passes: int
     bytes_read: int
+
+    @property
+    def missed_in_words(self) -> str:
+        """Whether a component of larger variance may be missing."""
+        if self.missed is None or self.missed >= 1.0:
+            return "not known"
+        return f"probability at most {self.missed:.1e}" if self.missed else "no"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; NaN becomes null."""
@@ -58,6 +69,7 @@ class Certificate:
             "orthogonality": self.orthogonality,
             "below_resolution": self.below_resolution.tolist(),
             "inseparable": [list(pair) for pair in self.inseparable],
+            "missed": self.missed,
             "passes": self.passes,
             "bytes_read": self.bytes_read,
         }
@@ -79,6 +91,7 @@ class Certificate:
                 f"  loss of orthogonality {self.orthogonality:.1e}",
                 f"  below resolution      {_listed(noise)}",
                 f"  inseparable           {(pairs or 'none') + (f' and {more} more' * (more > 0))}",
+                f"  larger one missed     {self.missed_in_words}",
                 f"  passes                {self.passes}",
                 f"  bytes read            {self.bytes_read:,}",
             ]
@@ -108,6 +121,7 @@ def certify(
         spectrum.orthogonality,
         variances[:k] <= spectrum.resolution,
         _inseparable(spectrum, k),
+        spectrum.missed,
         passes or 0,
         bytes_read,
     )

@@ -16,7 +16,17 @@ from princomp.choosing import Decision, is_rule, rule_of_dict, rule_to_dict
 from princomp.errors import ModelFileError, ParameterError
 from princomp.fitted import Fitted
 from princomp.missing import Filled
-from princomp.model_words import check_arrays, check_words, flag, plain, real, text, texts, whole
+from princomp.model_words import (
+    chance,
+    check_arrays,
+    check_words,
+    flag,
+    plain,
+    real,
+    text,
+    texts,
+    whole,
+)
 from princomp.planning import Choice, Facts
 from princomp.spectrum import Spectrum
 from princomp.summaries import Extremes
@@ -59,7 +69,13 @@ def _decided(value: Any) -> bool:
 
 
 # Words that files of format 1.0 do not have.
-_ADDED: dict[str, Any] = {"seed": 0, "filled": None, "decision": None, "estimator": "PCA"}
+_ADDED: dict[str, Any] = {
+    "seed": 0,
+    "filled": None,
+    "decision": None,
+    "estimator": "PCA",
+    "missed": None,
+}
 
 # What each word of the document may be; words that are not here are ignored.
 _LAWFUL: dict[str, Callable[[Any], bool]] = {
@@ -75,6 +91,7 @@ _LAWFUL: dict[str, Callable[[Any], bool]] = {
     "total": real,
     "roundoff": real,
     "squared": flag,
+    "missed": chance,
     "k": whole,
     "centred": flag,
     "dtype": lambda value: value in ("float32", "float64"),
@@ -121,6 +138,7 @@ def described(saved: Saved) -> tuple[dict[str, Any], dict[str, Any]]:
         "total": spectrum.total,
         "roundoff": spectrum.roundoff,
         "squared": spectrum.squared,
+        "missed": spectrum.missed,
         "k": fitted.k,
         "centred": fitted.centred,
         "about_mean": summary.centred,
@@ -203,6 +221,7 @@ def _fitted(tensors: dict[str, Any], document: dict[str, Any]) -> Fitted:
         float(document["roundoff"]),
         document["squared"],
         tensors.get("residuals"),
+        document["missed"],
     )
     if spectrum.orthogonality > _ORTHONORMAL:
         raise ModelFileError("the axes are not orthonormal")

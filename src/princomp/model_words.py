@@ -12,7 +12,17 @@ import numpy as np
 
 from princomp.errors import ModelFileError, ParameterError
 
-__all__ = ["check_arrays", "check_words", "flag", "plain", "real", "text", "texts", "whole"]
+__all__ = [
+    "chance",
+    "check_arrays",
+    "check_words",
+    "flag",
+    "plain",
+    "real",
+    "text",
+    "texts",
+    "whole",
+]
 
 
 def whole(value: Any) -> bool:
@@ -23,6 +33,11 @@ def whole(value: Any) -> bool:
 def real(value: Any) -> bool:
     """A finite number of at least 0."""
     return type(value) in (int, float) and 0 <= value < np.inf
+
+
+def chance(value: Any) -> bool:
+    """A probability, or nothing."""
+    return value is None or (real(value) and value <= 1)
 
 
 def text(value: Any) -> bool:

@@ -39,6 +39,9 @@ class Spectrum:
         the variance) or worked on the rows (``roundoff · σ₁`` in a singular value).
     residuals : ndarray of shape (k,), optional
         ‖Cv − λv‖ / λ₁ where the solver measured it itself.
+    missed : float or None
+        Probability, at most, that a variance larger than the last of the ``k`` is missing: zero
+        where all were computed, None where it is not known.
     spend : bool
         Keep the axes in the memory that is given, if they lie row by row.
 
@@ -54,6 +57,7 @@ class Spectrum:
     roundoff: float
     squared: bool = True
     residuals: FloatArray | None = None
+    missed: float | None = 0.0
     clipped: int = field(init=False, default=0)
     spend: InitVar[bool] = False
 
@@ -112,6 +116,7 @@ class Spectrum:
             roundoff=roundoff,
             squared=True,
             residuals=None,
+            missed=0.0,
             clipped=clipped,
         )
         return made

@@ -191,11 +191,11 @@ def _searched(
     if not start.any():
         none = np.zeros(k)
         return _spectrum(none, np.eye(k, n), none, matrix), products
-    first = _first_at_least(matrix, start)
+    first, fresh = _first_at_least(matrix, start), start.shape[1]
     least = max(tol, FEWEST_UNITS * _rounding(matrix, first) / first)
     while True:
         room = search_space(n, k, memory // 2)
-        pairs = _pairs(matrix, k, start, least, room, rng)
+        pairs = _pairs(matrix, k, start, fresh, least, room, rng)
         products += pairs.products
         _check(pairs.values, matrix)
         # Those of a search are never more than the eigenvalues, however soon it ends.
@@ -212,25 +212,37 @@ def _searched(
             return None
         k = min(2 * k, n)
         # What is known already, and as many new directions.
-        fresh = rng.standard_normal((n, max(wide_block(k) - pairs.vectors.shape[1], 8)))
-        start = np.concatenate([pairs.vectors, fresh], axis=1)
+        fresh = max(wide_block(k) - pairs.vectors.shape[1], 8)
+        more = rng.standard_normal((n, fresh))
+        start = np.concatenate([pairs.vectors, more], axis=1)
     axes, residuals = orthonormal(pairs.vectors[:, :k].T), np.zeros(k)
     if values[0] > 0.0:
         residuals = np.maximum(pairs.residuals[:k] / values[0], least / 2)
-    return _spectrum(values, axes, residuals, matrix), products
+    return _spectrum(values, axes, residuals, matrix, pairs.missed), products
 
 
 def _pairs(
     matrix: Products,
     k: int,
     start: FloatArray,
+    fresh: int,
     tol: float,
     room: int,
     rng: np.random.Generator,
 ) -> Pairs:
     # A start that holds what is known already is wider than a block.
     room = max(room, k + 3 * start.shape[1])
-    return lanczos(matrix.apply, matrix.n, k, tol=tol, rng=rng, start=start, room=room)
+    return lanczos(
+        matrix.apply,
+        matrix.n,
+        k,
+        tol=tol,
+        rng=rng,
+        start=start,
+        fresh=fresh,
+        room=room,
+        trace=matrix.spread.trace,
+    )
 
 
 def _rounding(matrix: Products, first: float) -> float:
@@ -284,7 +296,11 @@ def _check(values: FloatArray, matrix: Products) -> None:
 
 
 def _spectrum(
-    values: FloatArray, axes: FloatArray, residuals: FloatArray, matrix: Products
+    values: FloatArray,
+    axes: FloatArray,
+    residuals: FloatArray,
+    matrix: Products,
+    missed: float = 0.0,
 ) -> Spectrum:
     divisor = matrix.centring.divisor
     first = max(float(values[0]), 1e-300) if len(values) else 1.0
@@ -296,4 +312,5 @@ def _spectrum(
         matrix.spread.trace / divisor,
         min(roundoff, 1.0),
         residuals=residuals,
+        missed=missed,
     )

@@ -144,15 +144,15 @@ def _by_share(
 ) -> _Found | GivenUp:
     """The components of a fraction, unless they are too many, as a sample may show."""
     p, share = columns.p, count.wanted
-    why = f"no few directions make up the share: {p:,}² of columns are quicker"
     if sample is not None:
         trace = float(columns.column_scatter.sum()) * sample.shape[0] / rows.shape[0]
         if is_hopeless(sample, trace, share, tol=tol):
+            why = f"no few directions make up the share: {p:,}² of columns are quicker"
             return GivenUp(0, why)
     spectrum, passes = share_of_rows(rows, columns, share, tol=tol)
     k = None if spectrum is None else count(spectrum.times_power(2 * exponent), complete=False)
     if spectrum is None or k is None:
-        return GivenUp(passes, why)
+        return GivenUp(passes, f"the search for the share was given up: {p:,}² columns are quicker")
     return _Found(spectrum, k, passes, fallbacks=(share_found(spectrum.k, p),))
 
 

@@ -13,7 +13,7 @@ from princomp.feature_space import Expansion
 from princomp.kernel_functions import KERNELS, KernelFunction
 from princomp.kernel_pca.fits import ExactFit
 from princomp.kernel_pca.plan import KernelPlan
-from princomp.model_words import check_arrays, check_words, flag, plain, real, texts, whole
+from princomp.model_words import chance, check_arrays, check_words, flag, plain, real, texts, whole
 from princomp.spectrum import Spectrum
 from princomp.summaries.blocks import is_sparse
 
@@ -54,6 +54,7 @@ _LAWFUL: dict[str, Callable[[Any], bool]] = {
     "mean_square": _finite,
     "total": real,
     "roundoff": real,
+    "missed": chance,
     "dtype": lambda value: value in ("float32", "float64"),
     "dropped": whole,
     "bytes_read": whole,
@@ -95,6 +96,7 @@ def described_exact(fitted: ExactFit) -> tuple[dict[str, Any], dict[str, Any]]:
         "mean_square": expansion.mean_square,
         "total": spectrum.total,
         "roundoff": spectrum.roundoff,
+        "missed": spectrum.missed,
         "dtype": fitted.dtype.name,
         "dropped": fitted.dropped,
         "bytes_read": fitted.bytes_read,
@@ -111,6 +113,7 @@ def restored_exact(arrays: dict[str, Any], words: dict[str, Any], p: int) -> Exa
     ------
     ModelFileError, KeyError, ValueError
     """
+    words = {"missed": None, **words}
     check_words(words, _LAWFUL)
     check_words(words["plan"], _PLAN)
     given, rows, k = words["kernel"] == "precomputed", words["rows"], words["k"]
@@ -127,6 +130,7 @@ def restored_exact(arrays: dict[str, Any], words: dict[str, Any], p: int) -> Exa
         float(words["total"]),
         float(words["roundoff"]),
         residuals=arrays.get("residuals"),
+        missed=words["missed"],
     )
     if spectrum.orthogonality > _ORTHONORMAL:
         raise ModelFileError("the eigenvectors are not orthonormal")

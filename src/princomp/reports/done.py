@@ -39,6 +39,7 @@ def done(asked: Asked) -> dict[str, list[tuple[str, str]]]:
             ("loss of orthogonality", f"{certificate.orthogonality:.1e}"),
             ("components below resolution", noise or "none"),
             ("components that cannot be told apart", pairs or "none"),
+            ("a larger variance was missed", certificate.missed_in_words),
             ("bytes read", f"{certificate.bytes_read:,}"),
         ],
         "Parameters": _parameters(asked),

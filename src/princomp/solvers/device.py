@@ -98,12 +98,13 @@ def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
         return space.get(space.xp.matmul(moments.scatter, space.put(vectors))) / size
 
     least, rng = FEWEST_UNITS * EPS, np.random.default_rng(0)
-    pairs = lanczos.lanczos(apply, p, k, tol=max(tol, least), rng=rng)
+    trace = total * divisor / size
+    pairs = lanczos.lanczos(apply, p, k, tol=max(tol, least), rng=rng, trace=trace)
     values = np.maximum(pairs.values, 0.0) / divisor * size
     values[moments.rank_limit :] = 0.0
     residuals = pairs.residuals / pairs.values[0]
-    axes = orthonormal(pairs.vectors.T)
-    return Spectrum(values, axes, total, roundoff(p, moments.unit), residuals=residuals)
+    axes, error = orthonormal(pairs.vectors.T), roundoff(p, moments.unit)
+    return Spectrum(values, axes, total, error, residuals=residuals, missed=pairs.missed)
 
 
 def _solve_triangle(triangle: DeviceTriangle, k: Wanted) -> Spectrum:

@@ -22,6 +22,8 @@ _COLUMNS_A_ROW, _FEWEST_LEFT = 2, 10
 # then foretell 24 to 65 more where all is noise, 1 to 3 where few directions stand out, and 2 to 15
 # where variances fall as 1/i² to 1/√i. What they come to is a start that saves one with all rows.
 _VECTORS = 64
+# Length of the random part of a start, relative to that of the sample's vectors.
+_RANDOM = 0.1
 
 
 class Glimpse(NamedTuple):
@@ -68,8 +70,10 @@ def glimpse(sample: CentredRows, k: int, *, tol: float, rng: np.random.Generator
         room=search_room(p, k),
         enough=enough,
     )
-    # All pairs have a share in each vector, or more vectors come to them.
+    # All pairs have a share in each vector, or random vectors fill the block.
     mixed = rng.standard_normal((k, min(k, width)))
     more = rng.standard_normal((p, max(width - k, 0)))
     start = np.hstack([pairs.vectors @ mixed, more])
+    # The sample's rows may not show a direction at all: every vector has a random part.
+    start += _RANDOM * np.sqrt(k / p) * rng.standard_normal(start.shape)
     return Glimpse(0.0 if pairs.converged else foretold, start)

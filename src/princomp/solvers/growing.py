@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, eigh
-from princomp.solvers.bases import orthonormal, swept
+from princomp.arrays import EPS, FloatArray
+from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff_of_products
-from princomp.solvers.lanczos import Pairs, finished, longest, needed_of, next_block, tolerance
+from princomp.solvers.lanczos import Pairs, chance_of_a_miss, finished, hides_copies, tolerance
 from princomp.solvers.ritz import FEWEST_UNITS
 from princomp.solvers.scatter_search import products_with, unit_trace
+from princomp.solvers.search_space import SearchSpace
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Moments
 from princomp.summaries.centred_rows import CentredRows
@@ -74,7 +75,8 @@ def solve_share(moments: Moments, share: float) -> Spectrum | None:
     total = trace / divisor
     error = roundoff_of_products(moments.p, moments.unit, total, float(variances[0]))
     away = pairs.residuals / pairs.values[0]
-    return Spectrum(variances, orthonormal(pairs.vectors.T), total, error, residuals=away)
+    axes = orthonormal(pairs.vectors.T)
+    return Spectrum(variances, axes, total, error, residuals=away, missed=pairs.missed)
 
 
 def share_room(p: int) -> int:
@@ -133,36 +135,29 @@ def _search(
         return _Growth(None, 0)
     pairs = (room if most is None else most) / _FOR_EACH
     rng = np.random.default_rng(0)
-    basis, projected = np.empty((room, p)), np.zeros((room, room))
-    block = orthonormal(rng.standard_normal((_BLOCK, p)))
-    filled, products, look = 0, 0, _FIRST_LOOK
+    space = SearchSpace(product, orthonormal(rng.standard_normal((_BLOCK, p))), room, tol)
+    look = _FIRST_LOOK
     while True:
-        stop = filled + len(block)
-        basis[filled:stop] = block
-        known = basis[:stop]
-        image, coupling = swept(product(block.T).T, known, "swept once")
-        products += 1
-        projected[:stop, filled:stop] = coupling
-        projected[filled:stop, :stop] = coupling.T
-        before, whole = longest(image), longest(coupling.T)
-        image, _ = swept(image, known, "swept")  # twice is enough (Kahan; Parlett 1998)
+        space.grow()
+        stop = space.stop
         full = stop + _BLOCK > room
         if stop >= look or full:
             look = int(_GROWTH * stop)
-            values, inner = eigh(projected[:stop, :stop])
-            residuals = np.linalg.norm(inner[:, filled:stop] @ image, axis=1)
+            values, inner = space.pairs()
+            residuals = space.residuals(inner)
             k = _fewest(values, wanted)
             if k is None and _reach(values, residuals, pairs) < wanted:
-                return _Growth(None, products, hopeless=True)
+                return _Growth(None, space.products, hopeless=True)
             if k is not None and residuals[:k].max() <= tol * values[0]:
-                found = Pairs(values[:k], (inner[:k] @ known).T, residuals[:k], products)
-                return _Growth(found, products)
+                if hides_copies(values[:k], _BLOCK, tol):
+                    return _Growth(None, space.products)
+                missed = chance_of_a_miss(p, _BLOCK, tol)
+                vectors = (inner[:k] @ space.vectors).T
+                found = Pairs(values[:k], vectors, residuals[:k], space.products, True, missed)
+                return _Growth(found, space.products)
         if full:
-            return _Growth(None, products)
-        rounding = EPS * max(before, whole)
-        needed = needed_of(before, tol)
-        block = next_block(image, known, rng, min(_BLOCK, room - stop), needed, rounding)
-        filled = stop
+            return _Growth(None, space.products)
+        space.go_on(min(_BLOCK, room - stop), rng)
 
 
 def _reach(values: FloatArray, residuals: FloatArray, most: float) -> float:

@@ -148,6 +148,7 @@ def solve_blocks(
         rng=np.random.default_rng(0),
         start=start,
         room=room,
+        trace=total * divisor,
     )
     values = np.maximum(pairs.values, 0.0) / divisor
     values[columns.rank_limit :] = 0.0
@@ -155,4 +156,5 @@ def solve_blocks(
     # The recurrence knows nothing of the rounding of its products.
     residuals = np.maximum(residuals, _FEWEST_UNITS * unit)
     axes = orthonormal(pairs.vectors.T)
-    return Spectrum(values, axes, total, roundoff(p, unit), residuals=residuals)
+    error = roundoff(p, unit)
+    return Spectrum(values, axes, total, error, residuals=residuals, missed=pairs.missed)

@@ -1,19 +1,25 @@
 """Block Lanczos with full reorthogonalisation and thick restart, to a residual.
 
-After Golub & Underwood (1977) and Wu & Simon (2000). A block of vectors, rather
-than one, finds repeated eigenvalues and turns matrix-vector into matrix-matrix
-products. The loop stops on the residual of each wanted pair, never on a count.
+After Golub & Underwood (1977) and Wu & Simon (2000). The loop stops on the residual of
+each wanted pair, never on a count.
+
+A residual says that a pair is an eigenpair, not that no larger one is missing: from a start
+of w random vectors, exact arithmetic finds at most w copies of a repeated eigenvalue. Where
+the values found show so many copies, the search goes on from a new random block, orthogonal
+to the pairs found, until nothing larger appears (see ``Pairs.missed``).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, eigh, eigh_top
-from princomp.solvers.bases import factored, growth, orthonormal, swept
+from princomp.arrays import EPS, FloatArray
+from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff
 from princomp.solvers.forecast import Forecast, Progress
 from princomp.solvers.ritz import (
@@ -24,6 +30,7 @@ from princomp.solvers.ritz import (
     within_rows,
     without_variance,
 )
+from princomp.solvers.search_space import SearchSpace
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
 from princomp.summaries.centred_rows import CentredRows
@@ -31,11 +38,10 @@ from princomp.summaries.dense_rows import DenseRows
 
 __all__ = [
     "Pairs",
+    "chance_of_a_miss",
     "finished",
+    "hides_copies",
     "lanczos",
-    "longest",
-    "needed_of",
-    "next_block",
     "search_room",
     "search_rows",
     "solve_rows",
@@ -52,10 +58,6 @@ _BLOCK, _ROOM = 4, 128
 _LOOKS = 0.5
 # A search that has not halved its residual over so many fillings of the search space is over.
 _PATIENCE = 20
-# A block is orthogonal to the space, after two sweeps, to EPS over the share of its length that
-# its smallest direction keeps. This much is asked for, or what leaves the tolerance so many
-# units: else a third sweep follows.
-_KEPT, _UNITS = 1e-2, 16
 # Where a product reads all rows, blocks have at least as many vectors as it multiplies at once, and
 # so many more for each further _SERVED components. k = 20 of 4,000 × 4,000 takes 12, 10 and 9
 # products with 8, 16 and 32 vectors and 308, 346 and 669 ms in float64, which multiplies 8 at once,
@@ -70,6 +72,14 @@ _WIDE_ROOM, _WIDE_NUMBERS = 640, 2**23
 _SHORT = 2
 # An eigenvalue below this share of the first has lost digits that its scores have not.
 _SQUARED = 1e-3
+# Eigenvalues that differ by less than this share count as copies: the search separates others.
+# Beyond so many times the tolerance they differ at all.
+_TIED, _UNITS = 1e-3, 16
+# Residual, relative to the first eigenvalue, at which the largest pair beyond those wanted is
+# known well enough to say that it is not one of them.
+_BEYOND = 1e-6
+# Rounding of a trace and of the sum of eigenvalues, at most, relative to the trace.
+_SLACK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -87,6 +97,8 @@ class Pairs:
         How often the operator was applied to a block.
     converged : bool
         False where ``enough`` ended the search; the vectors are then the best so far.
+    missed : float
+        Probability that a larger eigenvalue is missing, at most; see :func:`chance_of_a_miss`.
     """
 
     values: FloatArray
@@ -94,6 +106,7 @@ class Pairs:
     residuals: FloatArray
     products: int
     converged: bool = True
+    missed: float = 1.0
 
 
 def lanczos(
@@ -104,7 +117,9 @@ def lanczos(
     tol: float,
     rng: np.random.Generator,
     start: FloatArray | None = None,
+    fresh: int | None = None,
     room: int | None = None,
+    trace: float | None = None,
     enough: Callable[[float, int], bool] | None = None,
 ) -> Pairs:
     """The ``k`` largest eigenpairs of a positive semi-definite operator.
@@ -121,8 +136,13 @@ def lanczos(
         Draws the first block.
     start : ndarray of shape (size, width), optional
         The first block instead; a product is then dear, and blocks stay that wide.
+    fresh : int, optional
+        How many vectors of ``start`` are random; all by default.
     room : int, optional
         Vectors of the search space before it restarts; at least k + 2·width.
+    trace : float, optional
+        Sum of all eigenvalues. Where less than the last wanted one is left of it, nothing larger
+        can be missing.
     enough : callable, optional
         Told how many more products it will take, as far as can be foreseen, and how many there
         were; true ends it.
@@ -134,83 +154,106 @@ def lanczos(
     """
     width = min(size, max(2, min(k, _BLOCK)) if start is None else start.shape[1])
     room = min(size, (room or max(6 * k, _ROOM)) + width)
-    basis, projected = np.empty((room, size)), np.zeros((room, room))
-    block = orthonormal((rng.standard_normal((size, width)) if start is None else start).T)
-    filled, products = 0, 0
-    progress = Progress(_PATIENCE * max(1, room // width))
-    forecast = Forecast(_LOOKS)
+    first = orthonormal((rng.standard_normal((size, width)) if start is None else start).T)
+    space = SearchSpace(apply, first, room, tol)
+    copies = width if fresh is None else fresh
+    progress, forecast = Progress(_PATIENCE * max(1, room // width)), Forecast(_LOOKS)
+    check: _Check | None = None
     while True:
-        stop = filled + len(block)
-        basis[filled:stop] = block
-        known = basis[:stop]
-        image, coupling = swept(apply(block.T).T, known, "swept once")
-        products += 1
-        projected[:stop, filled:stop] = coupling
-        projected[filled:stop, :stop] = coupling.T
-        before, whole = longest(image), longest(coupling.T)
-        image, _ = swept(image, known, "swept")  # twice is enough (Kahan; Parlett 1998)
+        space.grow()
+        stop, products = space.stop, space.products
         full = stop + min(width, size - stop) > room or stop >= size
         if stop >= k and (full or products >= forecast.next_look):
-            values, inner = _top(projected[:stop, :stop], k + width)
-            residuals = np.linalg.norm(inner[:k, filled:stop] @ image, axis=1)
-            relative = residuals.max() / max(values[0], np.finfo(np.float64).tiny)
-            worst = relative / max(tol, EPS)
+            values, inner = space.pairs(k + width)
+            away = space.residuals(inner[: k + 1]) / max(values[0], np.finfo(np.float64).tiny)
+            worst = away[:k].max() / max(tol, EPS)
+            if check is not None:
+                away[:k] = np.maximum(away[:k], check.residual)
+                worst = max(worst, away[-1] / _BEYOND)
+            reached = away[:k].max()
             left = forecast.after(products, worst)
-            done = stop >= size or worst <= 1.0 or progress.stalled(relative, worst)
+            done = stop >= size or worst <= 1.0 or progress.stalled(reached, worst)
+            if done and stop < size and _check_again(values[:k], copies, tol, trace, check):
+                check = _Check(values[:k], reached)
+                space.restart(values[:k], inner[:k])
+                width = min(2 * width, (room - k) // 2, size - k)
+                space.go_on_afresh(width, rng)
+                progress = Progress(_PATIENCE * max(1, room // width))
+                forecast = Forecast(_LOOKS)
+                continue
             if done or (enough is not None and enough(left, products)):
-                return Pairs(values[:k], (inner[:k] @ known).T, residuals, products, done)
+                sure = stop >= size or _leaves_less(trace, values[:k])
+                missed = 0.0 if sure else chance_of_a_miss(size, copies, max(reached, tol))
+                residuals = away[:k] * values[0]
+                return Pairs(
+                    values[:k], (inner[:k] @ space.vectors).T, residuals, products, done, missed
+                )
             if full:
-                # Thick restart: the best Ritz vectors stay, the rest of the space is given up.
                 keep = min(k + width, stop - width)
-                basis[:keep] = inner[:keep] @ known
-                projected[:] = 0.0
-                projected[np.arange(keep), np.arange(keep)] = values[:keep]
-                stop, known = keep, basis[:keep]
-        rounding = EPS * max(before, whole)
-        needed = needed_of(before, tol)
-        block = next_block(image, known, rng, min(width, size - stop), needed, rounding)
-        filled = stop
+                space.restart(values[:keep], inner[:keep])
+        space.go_on(min(width, size - space.stop), rng)
 
 
-def _top(matrix: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
-    """The largest ``most`` eigenvalues, descending, and their eigenvectors as rows."""
-    values, vectors = eigh_top(matrix, most) if 3 * most < len(matrix) else eigh(matrix)
-    return values[:most], vectors[:most]
+class _Check(NamedTuple):
+    """What was known when the search for more copies began.
 
-
-def longest(vectors: FloatArray) -> float:
-    """Length of the longest of some vectors (m, size)."""
-    return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max(initial=1e-300)))
-
-
-def needed_of(before: float, tol: float) -> float:
-    """How orthogonal a block of that length has to be to the space, see :func:`next_block`."""
-    return before * min(_KEPT, _UNITS * EPS / max(tol, EPS))
-
-
-def next_block(
-    image: FloatArray,
-    known: FloatArray,
-    rng: np.random.Generator,
-    width: int,
-    needed: float,
-    rounding: float,
-) -> FloatArray:
-    """Orthonormal rows that continue the space; random ones where it is exhausted.
-
-    ``image`` was swept twice. What it still shares with the known ones grows as its vectors are
-    told apart: by more than 1 / ``needed``, and the block may lean on them. A direction that is
-    not longer than ``rounding`` is nothing else.
+    Parameters
+    ----------
+    values : ndarray of shape (k,)
+    residual : float
+        The largest of theirs, relative to the first value.
     """
-    block, triangle = factored(image)
-    lost = (np.abs(triangle.diagonal()) <= rounding) | ~np.isfinite(block).all(axis=1)
-    if lost.any():
-        block[lost] = rng.standard_normal((int(lost.sum()), image.shape[1]))
-    block = block[:width]
-    if lost.any() or growth(triangle) * needed > 1.0:
-        for _ in range(2):
-            block = orthonormal(swept(block, known, "swept once")[0])
-    return block
+
+    values: FloatArray
+    residual: float
+
+
+def _check_again(
+    values: FloatArray,
+    copies: int,
+    tol: float,
+    trace: float | None,
+    check: _Check | None,
+) -> bool:
+    """Whether to look for more copies: some may be hidden, and the last look found some."""
+    if _leaves_less(trace, values) or not hides_copies(values, copies, tol):
+        return False
+    if check is None:
+        return True
+    rounding = max(tol, check.residual) * values[0]
+    return bool((values - check.values).max() > _UNITS * rounding)
+
+
+def hides_copies(values: FloatArray, copies: int, tol: float) -> bool:
+    """Whether larger eigenvalues than the last one found (k,) may be hidden.
+
+    A start of so many random vectors shows no more ``copies`` of an eigenvalue than it has
+    vectors. Where fewer of those above the last one agree, none is hidden.
+    """
+    above = values[:-1]
+    if copies > len(above):
+        return False
+    largest, smallest = above[: len(above) - copies + 1], above[copies - 1 :]
+    tied = largest - smallest <= max(_TIED, _UNITS * tol) * largest
+    larger = largest - values[-1] > _UNITS * max(tol, EPS) * values[0]
+    return bool((tied & larger).any())
+
+
+def chance_of_a_miss(size: int, copies: int, reached: float) -> float:
+    """Probability that a search misses an eigenvalue larger than its last one, at most.
+
+    A random block of w vectors has, of w eigenvectors together, less than a share δ of what is
+    to be expected with a probability of δ (Edelman 1988): of unit vectors of length ``size``, that
+    is a part of δ / √(w·size). The search ends when all but a part ``reached`` of the wanted
+    vectors is known, and what has a larger eigenvalue grows faster than they do: it is hidden
+    only where it began with less.
+    """
+    return min(1.0, reached * math.sqrt(size * copies))
+
+
+def _leaves_less(trace: float | None, values: FloatArray) -> bool:
+    """Whether the other eigenvalues together are less than the last of these."""
+    return trace is not None and bool(trace * (1.0 + _SLACK) - values.sum() < values[-1])
 
 
 def solve_rows(
@@ -261,6 +304,7 @@ def search_rows(
         rng=rng,
         start=rng.standard_normal((side, min(width, side))) if start is None else start,
         room=search_room(side, k),
+        trace=float(columns.column_scatter.sum()),
         enough=enough,
     )
     if not pairs.converged:
@@ -282,7 +326,8 @@ def finished(
     if not values[-1] > _SQUARED * values[0]:
         # Small variances are those of the scores, which square nothing.
         vectors = rows.rmatmul(vectors) if on_rows else vectors
-        return project(rows, columns, vectors, k), 2 + on_rows
+        spectrum = project(rows, columns, vectors, k)
+        return replace(spectrum, missed=pairs.missed), 2 + on_rows
     # The recurrence knows nothing of the rounding of its products.
     residuals = np.maximum(pairs.residuals / values[0], FEWEST_UNITS * unit)
     if on_rows:
@@ -298,7 +343,10 @@ def finished(
     values[columns.rank_limit :] = 0.0
     total = float(columns.column_scatter.sum()) / divisor
     error = roundoff(len(pairs.vectors), exact)
-    return Spectrum(values, axes, total, error, residuals=residuals, spend=True), passes
+    spectrum = Spectrum(
+        values, axes, total, error, residuals=residuals, missed=pairs.missed, spend=True
+    )
+    return spectrum, passes
 
 
 def _unit_of(rows: CentredRows, tol: float) -> float:

@@ -36,7 +36,7 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
         rest = np.full(k - sound, spectrum.roundoff)
         residuals = np.concatenate([residuals[:sound], rest])
     total, error, squared = spectrum.total, spectrum.roundoff, spectrum.squared
-    return Spectrum(variances, axes, total, error, squared, residuals)
+    return Spectrum(variances, axes, total, error, squared, residuals, spectrum.missed)
 
 
 def _with_units(axes: FloatArray, count: int) -> FloatArray:

@@ -57,7 +57,8 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
     variances = values[:k] * (size / divisor)
     variances[sketch.rank_limit :] = 0.0
     unit = roundoff(sketch.p, sketch.unit)
-    return Spectrum(variances, axes, total / divisor, unit, residuals=residuals)
+    total /= divisor
+    return Spectrum(variances, axes, total, unit, residuals=residuals, missed=None)
 
 
 def _panels(sketch: Sketch, size: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:

@@ -7,6 +7,7 @@ come with the spectrum say how approximate.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def solve_rows(
     basis = np.linalg.qr(forward(sketch))[0]
     # The axes live on the columns' side: one more product brings a rows' basis over.
     vectors = basis if wide else backward(basis)
-    return project(rows, columns, vectors, k), 2 * powers + 5
+    return replace(project(rows, columns, vectors, k), missed=None), 2 * powers + 5
 
 
 def _normalized(block: FloatArray, how: str) -> FloatArray:

@@ -45,7 +45,7 @@ def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tup
     products = rows.row_products()
     most = min(n, p)
     k = most if k is None else min(k, most)
-    values, vectors = _top(products, k)
+    values, vectors, missed = _top(products, k)
     values = np.maximum(values[:most] / divisor, 0.0)
     values[columns.rank_limit :] = 0.0
     known, eigenvalues = np.ascontiguousarray(vectors[:k].T), values[:k] * divisor
@@ -58,14 +58,18 @@ def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tup
     else:
         residuals, passes = residuals_of(rows, axes, eigenvalues), 3
     error = roundoff(most, unit)
-    return Spectrum(values, axes, total, error, residuals=residuals, spend=True), passes
+    spectrum = Spectrum(values, axes, total, error, residuals=residuals, missed=missed, spend=True)
+    return spectrum, passes
 
 
-def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
-    """All eigenvalues, or the first where few are wanted, and as many eigenvectors as rows."""
+def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray, float]:
+    """All eigenvalues, or the first where few are wanted, and as many eigenvectors as rows.
+
+    Also the probability that a larger one was missed, at most.
+    """
     n = len(products)
     if not 0 < k < _FEW * n:
-        return eigenpairs(products)
+        return *eigenpairs(products), 0.0
     if n >= _SEARCHED:
         rng = np.random.default_rng(0)
         pairs = lanczos(
@@ -75,10 +79,11 @@ def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
             tol=FEWEST_UNITS * EPS,
             rng=rng,
             start=rng.standard_normal((n, _BLOCK)),
+            trace=float(products.trace()),
             enough=Patience(_PATIENCE),
         )
         if pairs.converged:
-            return pairs.values, pairs.vectors.T
+            return pairs.values, pairs.vectors.T, pairs.missed
         values, vectors = eigenpairs(products, k + 1)
-        return values[: k + 1], vectors
-    return eigh_top(products, k + 1)
+        return values[: k + 1], vectors, 0.0
+    return *eigh_top(products, k + 1), 0.0

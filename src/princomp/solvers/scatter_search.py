@@ -65,6 +65,7 @@ def solve_few(
         rng=rng,
         start=rng.standard_normal((p, width)),
         room=max(6 * k, _ROOM),
+        trace=float(moments.scatter.trace()) / size,
         enough=None if patient else Patience(_PATIENCE * p),
     )
     if not pairs.converged:
@@ -74,7 +75,7 @@ def solve_few(
     total = float(moments.scatter.trace()) / divisor
     error = roundoff_of_products(p, moments.unit, total, float(values[0]))
     axes, away = orthonormal(pairs.vectors.T), pairs.residuals / pairs.values[0]
-    return Spectrum(values, axes, total, error, residuals=away)
+    return Spectrum(values, axes, total, error, residuals=away, missed=pairs.missed)
 
 
 def unit_trace(moments: Moments) -> float:

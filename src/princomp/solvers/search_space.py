@@ -1,0 +1,130 @@
+"""The space that a block Lanczos search grows: its basis, its projection, the next block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from princomp.arrays import EPS, FloatArray, eigh, eigh_top
+from princomp.solvers.bases import factored, growth, orthonormal, swept
+
+__all__ = ["SearchSpace"]
+
+# A block is orthogonal to the space, after two sweeps, to EPS over the share of its length that
+# its smallest direction keeps. This much is asked for, or what leaves the tolerance so many
+# units: else a third sweep follows.
+_KEPT, _UNITS = 1e-2, 16
+# Images so many times as long as their rounding, or shorter, are mostly rounding: they are swept
+# again, too, or each block would lose orthogonality to the space on top of the last one's loss.
+_NOISE = 64
+
+
+class SearchSpace:
+    """A space of vectors, and the projection of a symmetric operator onto it.
+
+    Parameters
+    ----------
+    apply : callable
+        The operator; maps (size, m) to (size, m).
+    block : ndarray of shape (m, size)
+        Orthonormal rows, the first block.
+    room : int
+        Vectors that the space can hold.
+    tol : float
+        Largest relative residual that the search may end with.
+
+    Attributes
+    ----------
+    stop : int
+        Vectors in the space.
+    products : int
+        How often the operator was applied.
+    """
+
+    def __init__(
+        self,
+        apply: Callable[[FloatArray], FloatArray],
+        block: FloatArray,
+        room: int,
+        tol: float,
+    ) -> None:
+        self._apply, self._tol = apply, tol
+        self._basis = np.empty((room, block.shape[1]))
+        self._projected = np.zeros((room, room))
+        self._block, self._image = block, block
+        self._first = self.stop = self.products = 0
+        self._shortest, self._rounding = 0.0, 0.0
+
+    @property
+    def vectors(self) -> FloatArray:
+        """The orthonormal basis (stop, size)."""
+        return self._basis[: self.stop]
+
+    def grow(self) -> None:
+        """Apply the operator to the block, and add the block to the space."""
+        first, stop = self.stop, self.stop + len(self._block)
+        self._basis[first:stop] = self._block
+        self._first, self.stop = first, stop
+        image, coupling = swept(self._apply(self._block.T).T, self.vectors, "swept once")
+        self.products += 1
+        self._projected[:stop, first:stop] = coupling
+        self._projected[first:stop, :stop] = coupling.T
+        length, whole = _longest(image), _longest(coupling.T)
+        self._shortest = length * min(_KEPT, _UNITS * EPS / max(self._tol, EPS))
+        self._rounding = EPS * max(length, whole)
+        # Twice is enough (Kahan; Parlett 1998).
+        self._image, _ = swept(image, self.vectors, "swept")
+
+    def pairs(self, most: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Ritz values, descending, and their vectors in the basis, as rows: all or ``most``."""
+        inner = self._projected[: self.stop, : self.stop]
+        if most is None or 3 * most >= self.stop:
+            values, vectors = eigh(inner)
+        else:
+            values, vectors = eigh_top(inner, most)
+        return values[:most], vectors[:most]
+
+    def residuals(self, inner: FloatArray) -> FloatArray:
+        """Norms of ``A v − λ v`` of Ritz vectors, by the recurrence."""
+        away: FloatArray = np.linalg.norm(inner[:, self._first : self.stop] @ self._image, axis=1)
+        return away
+
+    def restart(self, values: FloatArray, inner: FloatArray) -> None:
+        """Keep these Ritz pairs and give up the rest of the space (thick restart)."""
+        keep = len(values)
+        self._basis[:keep] = inner @ self.vectors
+        self._projected[:] = 0.0
+        self._projected[np.arange(keep), np.arange(keep)] = values
+        self.stop = keep
+
+    def go_on(self, width: int, rng: np.random.Generator) -> None:
+        """Continue with the images of the last block; random vectors where these are exhausted.
+
+        The images were swept twice. What they still share with the space grows as they are made
+        orthonormal: by more than 1 / ``_shortest``, and they are swept again. A direction that is
+        not longer than the rounding is nothing else.
+        """
+        block, triangle = factored(self._image)
+        lost = (np.abs(triangle.diagonal()) <= self._rounding) | ~np.isfinite(block).all(axis=1)
+        if lost.any():
+            block[lost] = rng.standard_normal((int(lost.sum()), block.shape[1]))
+        block = block[:width]
+        shortest = max(self._shortest, _NOISE * self._rounding)
+        if lost.any() or growth(triangle) * shortest > 1.0:
+            block = self._outside(block)
+        self._block = block
+
+    def go_on_afresh(self, width: int, rng: np.random.Generator) -> None:
+        """Continue with random vectors that are orthogonal to the space."""
+        self._block = self._outside(rng.standard_normal((width, self._basis.shape[1])))
+
+    def _outside(self, block: FloatArray) -> FloatArray:
+        for _ in range(2):
+            block = orthonormal(swept(block, self.vectors, "swept once")[0])
+        return block
+
+
+def _longest(vectors: FloatArray) -> float:
+    """Length of the longest of some vectors (m, size)."""
+    return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max(initial=1e-300)))
