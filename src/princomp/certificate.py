@@ -44,6 +44,9 @@ class Certificate:
         Times that the rows were read.
     bytes_read : int
         Bytes of rows that went into the fit.
+    against_rows : bool
+        Whether the residuals were measured with the rows, as :meth:`princomp.PCA.verify` does,
+        rather than with the summary that the fit kept.
     """
 
     residuals: FloatArray
@@ -53,6 +56,7 @@ class Certificate:
     missed: float | None
     passes: int
     bytes_read: int
+    against_rows: bool = False
 
     @property
     def missed_in_words(self) -> str:
@@ -72,6 +76,7 @@ class Certificate:
             "missed": self.missed,
             "passes": self.passes,
             "bytes_read": self.bytes_read,
+            "against_rows": self.against_rows,
         }
 
     def to_json(self) -> str:
@@ -81,6 +86,7 @@ class Certificate:
     def __str__(self) -> str:
         known = self.residuals[~np.isnan(self.residuals)]
         worst = f"{known.max():.1e}" if known.size else "not measured"
+        worst += ", measured with the rows" if self.against_rows else ""
         noise = np.flatnonzero(self.below_resolution)
         pairs = ", ".join(f"{a + 1} and {b + 1}" for a, b in self.inseparable[:8])
         more = len(self.inseparable) - 8

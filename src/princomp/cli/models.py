@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from princomp import errors
-from princomp.cli.calls import refuse_inputs
+from princomp.cli.calls import bound, refuse_inputs
 from princomp.cli.model_or_rows import check_plain, refuse_exact
 from princomp.cli.options import PATH, model_argument, shared
-from princomp.cli.printed import print_json, print_summary
+from princomp.cli.printed import print_json, print_summary, say
 
 __all__ = ["merge", "show"]
 
@@ -22,14 +22,21 @@ _SHOWN = 20
 
 @click.command()
 @model_argument
+@click.option(
+    "--verify",
+    "rows",
+    metavar="FILE",
+    help="Measure the residuals with the rows that the model was fitted to.",
+)
 @shared
-def show(model: Path, as_json: bool) -> None:
+def show(model: Path, rows: str | None, as_json: bool) -> None:
     """What MODEL holds: variances, plan and certificate."""
     from princomp.choosing import name_of
     from princomp.documents import column_names, document, of_model
     from princomp.functions import load
 
     pca = load(model)
+    found: Any = _verified(pca, model, rows) if rows else getattr(pca, "certificate_", None)
     if as_json:
         # Divisors and landmarks may be arrays.
         parameters = {
@@ -37,7 +44,10 @@ def show(model: Path, as_json: bool) -> None:
             for k, v in pca.get_params().items()
         }
         parameters["n_components"] = name_of(pca.n_components)
-        print_json(document("show", parameters=parameters, **of_model(pca)))
+        contents = of_model(pca)
+        if rows:
+            contents["certificate"] = found.to_dict()
+        print_json(document("show", parameters=parameters, **contents))
         return
     print_summary(pca)
     if (names := column_names(pca)) is not None:
@@ -45,9 +55,19 @@ def show(model: Path, as_json: bool) -> None:
         click.echo(f"columns: {', '.join(names[:_SHOWN])}{rest}")
     if pca.id_column_ is not None:
         click.echo(f"id column: {pca.id_column_}")
-    for told in ("plan_", "certificate_"):
-        if hasattr(pca, told):
-            click.echo(getattr(pca, told))
+    if hasattr(pca, "plan_"):
+        click.echo(pca.plan_)
+    if found is not None:
+        click.echo(found)
+
+
+def _verified(pca: Any, path: Path, rows: str) -> Any:
+    """The certificate of a model, measured with its rows."""
+    check_plain(pca, path, "only the components of a PCA can be verified")
+    known = pca.__dict__.get("feature_names_in_")
+    source, notes = bound([rows], None if known is None else list(known), pca, numbered=True)
+    say(notes)
+    return pca.verify(source)
 
 
 def _summed(path: Path) -> Any:

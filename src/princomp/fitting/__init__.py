@@ -7,9 +7,18 @@ components   how many are kept, once the variances are known
 rows     routes that multiply rows in memory
 blocks   routes that read rows block by block: Krylov and sketch
 tiles    the route through a scatter in tiles that an engine holds
+against_rows  residuals of a finished fit, measured with its rows
 """
 
+from princomp.fitting.against_rows import checked_against_rows
 from princomp.fitting.fit import fit_rows, fit_summary, truncated_to
 from princomp.fitting.job import check_rows, check_shape
 
-__all__ = ["check_rows", "check_shape", "fit_rows", "fit_summary", "truncated_to"]
+__all__ = [
+    "check_rows",
+    "check_shape",
+    "checked_against_rows",
+    "fit_rows",
+    "fit_summary",
+    "truncated_to",
+]

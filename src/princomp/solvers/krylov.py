@@ -95,8 +95,13 @@ class ImagesOf:
     def add(
         self, images: Images, block: Any, weights: Weights = None, *, precise: bool = False
     ) -> Images:
-        """Of the rows of both; the numbers of ``images`` are used up."""
+        """Of the rows of both; the numbers of ``images`` are used up.
+
+        ``precise``: rows of float32 are multiplied in float64.
+        """
         block, weights = lawful_block(block, weights)
+        if precise:
+            block = block.astype(np.float64, copy=False)
         columns = self.columns
         spread = columns.column_scatter / max(columns.rows - 1.0, 1.0)
         mean = columns.mean if columns.centred else np.zeros(columns.p)
