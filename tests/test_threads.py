@@ -30,6 +30,30 @@ def test_results_come_in_the_order_of_their_pieces(threads):
     assert list(in_order(lambda i: i * i, range(50), threads)) == [i * i for i in range(50)]
 
 
+def test_one_thread_ahead_works_while_the_next_piece_is_made():
+    making = threading.Event()
+
+    def pieces():
+        yield 0
+        making.set()
+        yield 1
+
+    def work(piece):
+        return making.wait(20)
+
+    assert list(in_order(work, pieces(), 1, ahead=True)) == [True, True]
+
+
+def test_one_thread_ahead_works_while_the_last_result_is_used():
+    begun = [threading.Event() for _ in range(3)]
+
+    def work(piece):
+        begun[piece].set()
+
+    for piece, _ in enumerate(in_order(work, range(3), 1, ahead=True)):
+        assert begun[min(piece + 1, 2)].wait(20)
+
+
 @pytest.mark.usefixtures("_no_collection")
 def test_threads_work_on_after_what_they_did_was_left_behind():
     """Once a fit waited for ever: its pool had been garbage, and the threads were gone."""

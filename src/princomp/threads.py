@@ -102,15 +102,18 @@ def in_order(
 ) -> Generator[R, None, None]:
     """Results of the pieces in their order, a few of them computed ahead.
 
+    The pieces are always made in the calling thread.
+
     Parameters
     ----------
     work : callable
         Of one piece.
     pieces : iterable
     threads : int, optional
-        All processors by default; one works in this thread.
+        All processors by default. With one, the work is done in the calling thread.
     ahead : bool
-        One works beside this thread instead: the next piece is made while it works.
+        With one thread, work in a second thread instead. It is one piece ahead of the caller:
+        while the caller makes the next piece or uses the last result, it works.
     """
     threads = threads or default_threads()
     if threads == 1 and not ahead:
@@ -121,7 +124,7 @@ def in_order(
         try:
             for piece in pieces:
                 waiting.append(pool.executor.submit(work, piece))
-                if len(waiting) >= (threads + 2 if threads > 1 else 1):
+                if len(waiting) >= (threads + 2 if threads > 1 else 2):
                     yield waiting.pop(0).result()
             while waiting:
                 yield waiting.pop(0).result()
@@ -134,10 +137,18 @@ def in_order(
                 wait(waiting)
 
 
-def uninterrupted(work: Callable[[], R]) -> tuple[R, BaseException | None]:
-    """The result of some work, and the signal that came meanwhile, if one did.
+def uninterrupted(
+    work: Callable[[], R], meanwhile: Callable[[], T]
+) -> tuple[R, T | None, BaseException | None]:
+    """Run some work to its end in another thread, and ``meanwhile`` in this one.
 
-    Signals reach the main thread only: in another one the work goes on to its end.
+    Returns
+    -------
+    made : result of ``work``
+    found : result of ``meanwhile``, or None if it raised an exception
+    stop : exception, optional
+        What ``meanwhile`` raised, or a signal that arrived. Python delivers signals to the main
+        thread only, so neither interrupts the work.
     """
     held: int | None = getattr(_allowed, "threads", None)
 
@@ -145,9 +156,13 @@ def uninterrupted(work: Callable[[], R]) -> tuple[R, BaseException | None]:
         with at_most(held):
             return work()
 
+    found: T | None = None
+    stop: BaseException | None = None
     with _workers(1) as pool:
         future = pool.executor.submit(as_here)
         try:
-            return future.result(), None
-        except (KeyboardInterrupt, SystemExit) as stop:
-            return future.result(), stop
+            found = meanwhile()
+            wait([future])
+        except BaseException as error:
+            stop = error
+        return future.result(), found, stop

@@ -1,5 +1,7 @@
 """Moments of wide rows, whose scatter is added to in place: laws, refusals, equal bits."""
 
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,8 +9,10 @@ import scipy.sparse as sp
 from laws import check_laws
 from princomp import PCA
 from princomp.engines.local import fold
+from princomp.engines.pieces import pieces
 from princomp.errors import NotFiniteError
 from princomp.kernels import wide
+from princomp.sources.source import Chunk, Source
 from princomp.summaries import Extremes, Moments, PairOf, block_rows
 from princomp.threads import at_most, default_threads, uninterrupted
 
@@ -140,4 +144,82 @@ def test_blocks_at_the_true_width_are_those_of_any_width(monkeypatch, rng):
 
 def test_work_that_is_not_interrupted_keeps_to_its_threads():
     with at_most(1):
-        assert uninterrupted(default_threads)[0] == 1
+        assert uninterrupted(default_threads, int)[0] == 1
+
+
+class Overlapping(Source):
+    """Rows whose next block comes once the one before is being added."""
+
+    def __init__(self, rows, adding):
+        super().__init__(rows=None, p=rows.shape[1], dtype=rows.dtype)
+        self.table, self.adding, self.overlapped = rows, adding, []
+
+    def chunks(self, start=0):
+        for at in range(start, len(self.table), 50):
+            if at > start:
+                self.overlapped.append(self.adding.wait(20))
+                self.adding.clear()
+            yield Chunk(self.table[at : at + 50])
+
+
+def test_rows_are_read_while_those_before_are_added(monkeypatch, rng, small_blocks):
+    rows = rng.standard_normal((200, 8))
+    whole = fold(Moments, rows).summary
+    adding = threading.Event()
+    add = Moments.add
+
+    def watched(*given, **options):
+        adding.set()
+        return add(*given, **options)
+
+    monkeypatch.setattr(Moments, "add", staticmethod(watched))
+    source = Overlapping(rows, adding)
+    same_bits(fold(Moments, source).summary, whole)
+    assert source.overlapped == [True] * 3
+
+
+class Positioned(Source):
+    """Rows that are read into memory which the caller gives."""
+
+    positioned = True
+
+    def __init__(self, rows):
+        super().__init__(rows=len(rows), p=rows.shape[1], dtype=rows.dtype)
+        self.table = rows
+
+    def load(self, start, stop, empty):
+        block = empty((stop - start, self.p), self.dtype)
+        block[...] = self.table[start:stop]
+        return block
+
+
+def test_a_block_is_not_written_over_by_the_one_that_is_read_ahead():
+    # Blocks so large that the memory of the thread is used again.
+    rows = np.arange(6.0 * 2**14).reshape(6, 2**14)
+    first, second, third = pieces(Positioned(rows), 2, buffers=2)
+    one, other = first.load(), second.load()
+    np.testing.assert_array_equal(one, rows[:2])
+    assert np.shares_memory(third.load(), one)
+    np.testing.assert_array_equal(other, rows[2:4])
+
+
+class Cut(Source):
+    """Rows that end in an error of their reader."""
+
+    def __init__(self, rows):
+        super().__init__(rows=None, p=rows.shape[1], dtype=rows.dtype)
+        self.table = rows
+
+    def chunks(self, start=0):
+        yield Chunk(self.table)
+        raise OSError("the disk is gone")
+
+
+def test_an_error_in_earlier_rows_comes_before_one_of_the_reader(rng, small_blocks):
+    rows = rng.standard_normal((100, 8))
+    with pytest.raises(OSError, match="the disk is gone"):
+        fold(Moments, Cut(rows))
+    rows[60, 3] = np.inf
+    with pytest.raises(NotFiniteError) as caught:
+        fold(Moments, Cut(rows))
+    assert caught.value.place["row"] == 60

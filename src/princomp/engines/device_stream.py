@@ -78,8 +78,8 @@ class DeviceStream(OnDevice):
         """Blocks of at most ``step`` rows: one is read and copied while another is summed."""
         step = min(step, self._most_rows(0))
         self.seen = start = 0
-        cut = pieces(self.data, step)
-        # One thread reads ahead; what it read is copied while the device is at work.
+        # A thread loads one block ahead, while this one copies the block before to the device.
+        cut = pieces(self.data, step, buffers=2)
         loaded = in_order(lambda piece: _dense(piece.load()), cut, 1, ahead=True)
         with closing(loaded):
             for rows in copied(loaded, self.space, step, self.p, self.dtype):

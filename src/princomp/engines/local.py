@@ -153,19 +153,20 @@ def fold(
     few = n is not None and n * p < _THREADS_PAY
     if n is None or n * p >= _WORTH_A_WORD:
         tell_once()
-    cut = pieces(data, step, state.row)
     with one_blas_thread():
         if added_in_place(kind, p, sparse=sparse):
             if before is not None and known is None:
                 state = state._replace(summary=deepcopy(before))
-            # One block is loaded while the one before is added, with threads of its own.
-            loaded = in_order(lambda piece: (piece.start, piece.load()), cut, 1, ahead=not few)
-            with closing(loaded), at_most(passes.threads):
-                state = _run(state, loaded, blocks.added, passes, in_place=True)
+            # A block is loaded while the one before is added, so two of them are in memory.
+            cut = pieces(data, step, state.row, buffers=2)
+            with closing(cut), at_most(passes.threads):
+                loaded = ((piece.start, piece.load()) for piece in cut)
+                state = _run_in_place(state, loaded, blocks.added, passes)
         else:
             workers = 1 if few else passes.threads or default_threads()
             # What a stream has read must wait in memory: there, blocks go one by one.
             many = 1 if is_source and not data.positioned else handful(step, p)
+            cut = pieces(data, step, state.row)
             tasks = _batched(cut, max(1, min(many, (n or 0) // (step * workers))))
             done = in_order(
                 lambda task: [blocks.part(piece) for piece in task], tasks, workers, ahead=not few
@@ -217,28 +218,39 @@ def _merged(state: State, part: _Part, **options: bool) -> State:
 
 
 def _run(
-    state: State,
-    parts: Iterable[T],
-    join: Callable[[State, T], State],
-    passes: Passes,
-    *,
-    in_place: bool = False,
+    state: State, parts: Iterable[T], join: Callable[[State, T], State], passes: Passes
 ) -> State:
-    """Join parts to the state, in order, with a word to whoever watches."""
-    stop: BaseException | None = None
+    """Join parts to the state, in order, and report progress."""
     try:
         for part in parts:
-            if in_place:
-                # A signal in the middle would leave numbers that are of no row count.
-                passes.changing()
-                state, stop = uninterrupted(partial(join, state, part))
-            else:
-                state = join(state, part)
+            state = join(state, part)
+            passes.advance(state)
+    except BaseException:
+        passes.interrupted()
+        raise
+    passes.finish(state)
+    return state
+
+
+def _run_in_place(
+    state: State, parts: Iterator[T], join: Callable[[State, T], State], passes: Passes
+) -> State:
+    """The same for a ``join`` that changes the state's arrays.
+
+    This thread gets the next part while another one joins. A join is never interrupted: half of
+    one would leave sums over an unknown number of rows.
+    """
+    following = partial(next, parts, None)
+    stop: BaseException | None = None
+    try:
+        part = following()
+        while part is not None:
+            passes.changing()
+            state, part, stop = uninterrupted(partial(join, state, part), following)
             passes.advance(state)
             if stop is not None:
                 raise stop
-        if in_place:
-            state = state._replace(summary=state.summary.held())
+        state = state._replace(summary=state.summary.held())
     except BaseException:
         passes.interrupted()
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,11 +23,19 @@ class Piece(NamedTuple):
     load: Callable[[], Any]
 
 
-def pieces(data: Any, step: int, start: int = 0) -> Iterator[Piece]:
+def pieces(data: Any, step: int, start: int = 0, *, buffers: int = 1) -> Generator[Piece]:
     """Blocks of ``step`` rows (the last may be shorter) from row ``start``, a multiple of it.
 
     Rows of a positioned source are read by whoever calls ``load``; those of a stream
     are read here, while others sum the blocks before.
+
+    Parameters
+    ----------
+    data : ndarray, CSR array or Source
+    step, start : int
+    buffers : int
+        Loaded blocks that a thread may use at the same time. Loading one more overwrites
+        the oldest.
     """
     if isinstance(data, Source):
         if not (data.positioned and data.rows is not None):
@@ -35,14 +43,15 @@ def pieces(data: Any, step: int, start: int = 0) -> Iterator[Piece]:
             return
         for first in range(start, data.rows, step):
             stop = min(first + step, data.rows)
-            yield Piece(first, partial(_read, data, first, stop))
+            buffer = f"rows {first // step % buffers}"
+            yield Piece(first, partial(_read, data, first, stop, buffer))
         return
     for first in range(start, data.shape[0], step):
         yield Piece(first, partial(data.__getitem__, slice(first, first + step)))
 
 
-def _read(source: Source, start: int, stop: int) -> Any:
-    return source.load(start, stop, partial(scratch, "rows"))
+def _read(source: Source, start: int, stop: int, buffer: str) -> Any:
+    return source.load(start, stop, partial(scratch, buffer))
 
 
 def _regrouped(source: Source, step: int, start: int) -> Iterator[Piece]:

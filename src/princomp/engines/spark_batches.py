@@ -8,6 +8,7 @@ into it, since an array of the row's numbers is already what the sums want: from
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,9 +80,13 @@ class Batches(Source):
 
 
 class _Weights:
-    """Frequencies of the rows read so far; a fold asks for those of its blocks, in order."""
+    """Frequencies of the rows read so far; a fold asks for those of its blocks, in order.
+
+    One thread may add while another asks: blocks are summed while the next rows are read.
+    """
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._parts: list[NDArray[np.float64]] = []
         self._start = self._stop = 0
 
@@ -89,12 +94,13 @@ class _Weights:
         return self._stop
 
     def __getitem__(self, rows: slice) -> NDArray[np.float64]:
-        if len(self._parts) > 1:
-            self._parts = [np.concatenate(self._parts)]
-        first = rows.start - self._start
-        wanted = self._parts[0][first : rows.stop - self._start]
-        # What lies before was asked for, and is not again.
-        self._parts[0], self._start = self._parts[0][first:], rows.start
+        with self._lock:
+            if len(self._parts) > 1:
+                self._parts = [np.concatenate(self._parts)]
+            first = rows.start - self._start
+            wanted = self._parts[0][first : rows.stop - self._start]
+            # Earlier weights were asked for already and are not needed again.
+            self._parts[0], self._start = self._parts[0][first:], rows.start
         return wanted
 
     def add(self, column: Any, row: int) -> None:
@@ -107,8 +113,9 @@ class _Weights:
                 place={"parameter": "sample_weight", "row": row + int(wrong[0])},
                 hint="weights are frequencies: finite and not below 0",
             )
-        self._parts.append(weights)
-        self._stop += len(weights)
+        with self._lock:
+            self._parts.append(weights)
+            self._stop += len(weights)
 
 
 def numbers_of(column: Any, form: Form, row: int = 0) -> Any:
