@@ -291,3 +291,35 @@ def test_a_failed_fit_leaves_the_model_as_it_was(table):
     with pytest.raises(NotFiniteError):
         model.fit(bad)
     assert (model.transform(table) == before).all()
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**64 - 1])
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.coo_array])
+def test_sparse_integers_that_float64_cannot_hold_are_refused(value, form):
+    rows = np.zeros((4, 3), np.uint64 if value > 2**63 else np.int64)
+    rows[0, 0], rows[2, 1], rows[3, 0] = 5, value, 2**53
+    with pytest.raises(NotNumericError, match=f"the integer {value} at row 2, column 1"):
+        PCA(1).fit(form(rows))
+    rows[2, 1] = 2**53
+    np.testing.assert_array_equal(PCA(1).fit(form(rows)).mean_, PCA(1).fit(rows).mean_)
+
+
+def test_the_time_to_compare_names_does_not_grow_with_their_square():
+    """Names of another fit are gone through a few times, not once for each name."""
+
+    class Counted(list):
+        times = 0
+
+        def __iter__(self):
+            Counted.times += 1
+            return super().__iter__()
+
+    rows = np.arange(20 * 50.0).reshape(20, 50) ** 1.5
+    one, other = PCA(1).fit(rows), PCA(1).fit(rows)
+    one.feature_names_in_ = Counted(f"a{i}" for i in range(50))
+    other.feature_names_in_ = Counted(f"b{i}" for i in range(50))
+    Counted.times = 0
+    with pytest.raises(ColumnError, match="missing: a0") as caught:
+        one.merge(other)
+    assert caught.value.place["new"] == list(other.feature_names_in_)
+    assert Counted.times <= 10

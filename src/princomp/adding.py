@@ -12,7 +12,7 @@ from princomp.attributes import FittedAttributes
 from princomp.engines.distributed import Distributed
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError
 from princomp.fitted import Fitted
-from princomp.inputs import TableInput, blocks_of, checked_weights
+from princomp.inputs import TableInput, blocks_of, checked_weights, with_weights
 from princomp.online import Stream
 from princomp.parameters import Request
 from princomp.pending import Pending
@@ -125,17 +125,20 @@ class RowsOverTime(FittedAttributes, TableInput):
         first = "_fitted" not in self.__dict__
         before = self.__dict__.copy()
         try:
+            X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
             data, columns, file = self._rows(X, reset=first)
             weights = checked_weights(sample_weight, data.shape[0])
             stream = self._stream(request)
             at, rows = 0, data
             try:
-                whole = isinstance(data, Distributed) and data.together
-                for rows in [data] if whole else blocks_of(data):
-                    stop = at + rows.shape[0]
-                    change(stream, rows, part_of(weights, at, stop))
-                    at = stop
-                check_weights(weights, at)
+                if isinstance(data, Distributed) and (data.together or data.has_weights):
+                    change(stream, data, None)
+                else:
+                    for rows in blocks_of(data):
+                        stop = at + rows.shape[0]
+                        change(stream, rows, part_of(weights, at, stop))
+                        at = stop
+                    check_weights(weights, at)
             except NotFiniteError as error:
                 hint = {} if request.fill is None else {"hint": _AT_ONCE}
                 raise refuse_not_finite(rows, error, columns=columns, file=file, **hint) from None

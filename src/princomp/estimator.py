@@ -16,10 +16,9 @@ from princomp.checkpoint import Checkpoint
 from princomp.choosing import Rule
 from princomp.derived import WithoutRows
 from princomp.engines.distributed import Distributed
-from princomp.engines.recognised import distributed
 from princomp.errors import NotFiniteError, ParameterError
 from princomp.fitting import checked_against_rows, fit_rows
-from princomp.inputs import checked_weights
+from princomp.inputs import checked_weights, with_weights
 from princomp.model_contents import Saved, described, restored
 from princomp.model_file import write
 from princomp.notebook import ShownInNotebooks
@@ -257,10 +256,7 @@ class PCA(
         before = self.__dict__.copy()
         passes = None
         try:
-            away = None if sample_weight is None else distributed(X)
-            if away is not None:
-                # Before columns are remembered: an engine's weights may be one of them.
-                X, sample_weight = away.weighted(sample_weight), None
+            X, sample_weight = with_weights(X, sample_weight)
             data, columns, file = self._rows(X, reset=True)
             weights = checked_weights(sample_weight, data.shape[0])
             if progress is not None or checkpoint is not None:
@@ -359,9 +355,7 @@ class PCA(
         True
         """
         fitted = self._state
-        away = None if sample_weight is None else distributed(X)
-        if away is not None:
-            X, sample_weight = away.weighted(sample_weight), None
+        X, sample_weight = with_weights(X, sample_weight)
         data, columns, file = self._rows(X, reset=False)
         weights = checked_weights(sample_weight, data.shape[0])
         try:

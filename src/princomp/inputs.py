@@ -19,7 +19,7 @@ from princomp.sources.memory import as_rows, labels_of_floats
 from princomp.sources.source import Source
 from princomp.summaries.blocks import Weights
 
-__all__ = ["TableInput", "blocks_of", "checked_weights", "opened", "output_wanted"]
+__all__ = ["TableInput", "blocks_of", "checked_weights", "opened", "output_wanted", "with_weights"]
 
 
 class TableInput:
@@ -94,8 +94,7 @@ class TableInput:
         self._check_columns(other.n_features_in_, False)
         if mine is None or theirs is None or list(map(str, mine)) == list(map(str, theirs)):
             return
-        missing = [str(name) for name in mine if name not in set(theirs)]
-        new = [str(name) for name in theirs if name not in set(mine)]
+        missing, new = _only_in(mine, theirs), _only_in(theirs, mine)
         what = f"missing: {', '.join(missing)}; new: {', '.join(new)}" if missing else "their order"
         raise ColumnError(
             f"the columns of the two fits differ: {what}",
@@ -143,8 +142,7 @@ def opened(X: Any) -> Rows:
 def _other_columns(message: str, known: Iterable[Any], given: Iterable[str]) -> ColumnError:
     """The error for columns that are not those of the fit, in their order."""
     known, given = list(map(str, known)), list(given)
-    missing = [name for name in known if name not in given]
-    new = [name for name in given if name not in known]
+    missing, new = _only_in(known, given), _only_in(given, known)
     told = [
         f"{what}: {', '.join(map(repr, names))}"
         for what, names in (("missing", missing), ("new", new))
@@ -155,6 +153,25 @@ def _other_columns(message: str, known: Iterable[Any], given: Iterable[str]) -> 
         place={"missing": missing, "new": new},
         hint="; ".join([*told, "give the columns of the fit, in their order"]),
     )
+
+
+def _only_in(names: Iterable[Any], others: Iterable[Any]) -> list[str]:
+    """The names that are not among the others, in their order."""
+    known = set(map(str, others))
+    return [name for name in map(str, names) if name not in known]
+
+
+def with_weights(X: Any, sample_weight: Any, *, by_chunks: bool = False) -> tuple[Any, Any]:
+    """A table, and the weights that are still to be lined up with its rows.
+
+    An engine's rows carry their weights, which may be one of their columns; then None is left.
+    Where chunks of rows are brought here one by one (``by_chunks``), weights in an array are cut
+    along with them instead.
+    """
+    away = None if sample_weight is None else distributed(X)
+    if away is None or (by_chunks and not away.together and not isinstance(sample_weight, str)):
+        return X, sample_weight
+    return away.weighted(sample_weight), None
 
 
 def checked_weights(sample_weight: Any, n: int | None) -> Weights:

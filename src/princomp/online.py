@@ -218,7 +218,7 @@ class Stream:
             )
         self._blocks = total.remove(folded.summary)
         self._waiting = Waiting()
-        self.seen -= rows.shape[0]
+        self.seen -= folded.seen
         self.dropped = dropped - folded.dropped
 
     def merge(self, other: Stream) -> None:

@@ -428,3 +428,20 @@ def test_a_first_guess_that_weighs_nothing_is_made_again(library, small_blocks, 
         np.testing.assert_allclose(
             model.explained_variance_, expected.explained_variance_, rtol=1e-9
         )
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_integers_that_float64_cannot_hold_are_refused(library, kind):
+    exact = np.arange(8, dtype=kind).reshape(4, 2)
+    exact[3, 0] = 2**53
+    model = PCA(1).fit(library.there(exact))
+    alike(model, PCA(1).fit(exact))
+    values = [2**53 + 1, 2**63 - 1]
+    values += [-(2**53) - 1] if kind == "int64" else [2**63, 2**64 - 1]
+    for value in values:
+        rows = exact.copy()
+        rows[2, 1] = value
+        there = library.there(rows)
+        for use in (PCA(1).fit, PCA(1).partial_fit, model.transform):
+            with pytest.raises(NotNumericError, match=f"the integer {value} at row 2, column 1"):
+                use(there)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,9 @@ from princomp.errors import (
     NotFiniteError,
     ParameterError,
 )
+from princomp.feature_maps import Fourier, mapped
+from princomp.kernel_functions import KernelFunction
+from princomp.sources import files
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
@@ -28,6 +32,10 @@ LIMIT = "200kB"  # blocks of 400 to 700 rows
 @pytest.fixture
 def table(rng):
     return (rng.standard_normal((N, P)) * 2.0 ** -np.arange(P)) + 2.0
+
+
+def waves(p):
+    return Fourier.of(KernelFunction("rbf", 0.1), p, 16, seed=0, dtype=np.dtype(np.float64))
 
 
 def alike(model, expected, bound=1e-12):
@@ -175,3 +183,54 @@ def test_without_the_library_the_extra_is_named(monkeypatch):
         PCA(1).fit(torch.eye(3))
     monkeypatch.undo()
     PCA(1).fit(torch.eye(3))
+
+
+def origins(table, kind, tmp_path):
+    """Rows whose number is not known before they are read."""
+    if kind == "csv":
+        path = tmp_path / f"{len(table)}.csv"
+        pd.DataFrame(table, columns=list("abcdef")).to_csv(path, index=False)
+        return str(path)
+    return iter([table[:77], table[77:]])
+
+
+@pytest.mark.parametrize("kind", ["iterator", "csv"])
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_rows_of_unknown_number_come_and_go(kind, missing, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_SMALL", 0)
+    first, rest = table[:999].copy(), table[999:]
+    if missing == "drop":
+        first[5, 2] = np.nan
+    model = PCA(2, missing=missing)
+    model.partial_fit(princomp.on_device(origins(first, kind, tmp_path), "cpu"))
+    model.partial_fit(princomp.on_device(origins(rest, kind, tmp_path), "cpu"))
+    expected = PCA(2, missing=missing).fit(np.concatenate([first, rest]))
+    alike(model, expected, 1e-11)
+    model.forget(princomp.on_device(origins(first, kind, tmp_path), "cpu"))
+    alike(model, PCA(2).fit(rest), 1e-11)
+    with pytest.raises(ParameterError, match="number of rows"):
+        PCA(2).partial_fit(
+            princomp.on_device(origins(first, "iterator", tmp_path), "cpu"),
+            sample_weight=np.ones(999),
+        )
+
+
+def test_weights_of_rows_on_a_device_count_when_rows_come_and_go(table, rng):
+    weights = rng.integers(0, 4, N).astype(float)
+    expected = PCA(2).fit(table, sample_weight=weights)
+    for rows in (torch.from_numpy(table), princomp.on_device(table, "cpu")):
+        alike(PCA(2).partial_fit(rows, sample_weight=weights), expected, 1e-11)
+        whole = (
+            PCA(2).fit(table, sample_weight=weights).partial_fit(rows, sample_weight=weights + 1)
+        )
+        alike(whole.forget(rows, sample_weight=weights + 1), expected, 1e-11)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_copies_of_rows_know_whether_they_can_be_read_again(once, table):
+    rows = princomp.on_device(iter([table]) if once else lambda: iter([table]), "cpu")
+    for copied in (replace(rows), replace(mapped(rows, waves(P)))):
+        assert copied.repeatable is not once
+    # With the number of rows known, frequencies are taken, and the rows stay what they are.
+    rows.rows = N
+    assert rows.weighted(np.ones(N)).repeatable is not once

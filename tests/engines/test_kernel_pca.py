@@ -9,7 +9,7 @@ import on_spark
 import on_strict
 import pytest
 
-from princomp import KernelPCA
+from princomp import PCA, KernelPCA
 from princomp.errors import ParameterError
 
 OPTIONS = {"n_components": 3, "kernel": "rbf", "gamma": 0.05, "approximation": "nystrom"}
@@ -82,3 +82,54 @@ def test_an_array_of_another_library(parts, here):
     alike(model, here)
     near(model.transform(np.concatenate(parts)), here.transform(np.concatenate(parts)))
     near(on_strict.here(model.transform(table)), here.transform(np.concatenate(parts)))
+
+
+def framed_with_weights(parts, weights):
+    import dask.dataframe as dd
+    import pandas as pd
+
+    frame = pd.DataFrame(np.concatenate(parts), columns=list("abcd"))
+    frame.insert(1, "times", weights)
+    return frame, dd.from_pandas(frame, npartitions=3)
+
+
+def test_a_column_of_weights_on_dask(parts):
+    skip_unless(on_dask)
+    rng = np.random.default_rng(3)
+    weights = rng.integers(1, 4, 1500).astype(float)
+    frame, there = framed_with_weights(parts, weights)
+    X = frame.drop(columns="times")
+    expected = KernelPCA(**OPTIONS, n_landmarks=60).fit(X, sample_weight=weights)
+    model = KernelPCA(**OPTIONS, n_landmarks=60)
+    scores = model.fit_transform(there, sample_weight="times").compute()
+    alike(model, expected)
+    assert list(model.feature_names_in_) == list("abcd")
+    near(np.asarray(scores), expected.transform(X))
+    online = KernelPCA(**OPTIONS, landmarks=expected.landmarks_)
+    online.partial_fit(X[:700], sample_weight=weights[:700])
+    before = online.eigenvalues_
+    online.partial_fit(there.partitions[1:2], sample_weight="times")
+    online.forget(there.partitions[1:2], sample_weight="times")
+    np.testing.assert_allclose(online.eigenvalues_, before, rtol=1e-11)
+    with pytest.raises(ParameterError, match="is no column of X"):
+        KernelPCA(**OPTIONS, n_landmarks=60).fit(there, sample_weight="time")
+    plain = PCA(2).fit(X, sample_weight=weights)
+    added = PCA(2).partial_fit(there, sample_weight="times")
+    # Sums of the same rows in another order: 1,500 of them and 2 of p = 4.
+    np.testing.assert_allclose(
+        added.explained_variance_, plain.explained_variance_, rtol=1500 * 2.3e-16
+    )
+    added.partial_fit(X).forget(there, sample_weight="times")
+    np.testing.assert_allclose(
+        added.explained_variance_, PCA(2).fit(X).explained_variance_, rtol=4 * 1500 * 2.3e-16
+    )
+
+
+def test_a_column_of_weights_on_spark(parts):
+    skip_unless(on_spark)
+    weights = np.random.default_rng(3).integers(1, 4, 1500).astype(float)
+    rows = np.column_stack([np.concatenate(parts), weights])
+    frame = on_spark.session().createDataFrame(rows.tolist(), ["a", "b", "c", "d", "times"])
+    model = KernelPCA(**OPTIONS, n_landmarks=60).fit(frame, sample_weight="times")
+    expected = KernelPCA(**OPTIONS, n_landmarks=60).fit(rows[:, :4], sample_weight=weights)
+    alike(model, expected)

@@ -257,6 +257,11 @@ class DaskRows(Distributed):
             weight_column=labels[at],
         )
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether the rows have frequencies."""
+        return self.weights is not None or self.weight_column is not None
+
     def names(self) -> tuple[str, ...]:
         """What Dask calls the rows, and their weights."""
         weights = getattr(self.weights, "name", self.weights)

@@ -94,14 +94,19 @@ def _precision(X: Any, space: Space) -> np.dtype[Any]:
         return np.dtype(np.float32)
     if name.startswith("complex"):
         as_rows(np.empty((1, 1), name))  # refuses it
-    if name == "int64":
-        beyond = (X > LARGEST_INTEGER) | (X < -LARGEST_INTEGER)
+    if name in ("int64", "uint64"):
+        # Not every library compares unsigned integers; from 2⁶³ on they turn negative here.
+        signed = xp.astype(X, xp.int64, copy=False)
+        beyond = (signed > LARGEST_INTEGER) | (
+            signed < (-LARGEST_INTEGER if name == "int64" else 0)
+        )
         if bool(xp.any(beyond)):
             row = int(xp.argmax(xp.astype(xp.any(beyond, axis=1), xp.int8)))
             column = int(xp.argmax(xp.astype(beyond[row, :], xp.int8)))
+            value = int(space.to_host(X[row, column]))
             raise NotNumericError(
-                f"the integer {int(X[row, column])} at row {row}, column {column} is beyond 2⁵³ "
-                "and float64 cannot hold it exactly",
+                f"the integer {value} at row {row}, column {column} is beyond 2⁵³ and float64 "
+                "cannot hold it exactly",
                 place={"row": row, "column": column},
                 hint="subtract a constant, or convert to float64 yourself if its last digits do "
                 "not matter",

@@ -92,6 +92,11 @@ class OnDevice(Distributed):
             )
         return replace(self, weights=there)
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether the rows have frequencies."""
+        return self.weights is not None
+
     # ---- rows in, a summary out ------------------------------------------------------
 
     def share(self, kind: Any, *, drop: bool, precise: bool) -> Share:

@@ -157,7 +157,7 @@ def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = 
         limit = int(free * DEFAULT_SHARE)
     data, columns, file = rows_of(X)
     known = isinstance(data, Source)
-    stream = DeviceStream(
+    return DeviceStream(
         engine=space.name,
         rows=data.shape[0],
         p=data.shape[1],
@@ -168,9 +168,8 @@ def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = 
         space=space,
         data=data,
         limit=limit,
+        repeatable=data.repeatable if known else True,
     )
-    stream.repeatable = data.repeatable if known else True
-    return stream
 
 
 def _needed(kind: Any, p: int) -> int:

@@ -33,9 +33,13 @@ class Distributed(Source):
     ----------
     engine : str
         What plans and messages call it.
+    repeatable : bool
+        Whether the rows can be read more than once.
     """
 
     engine: str
+    # A field, unlike that of other sources: copies made by ``dataclasses.replace`` keep it.
+    repeatable: bool = True
 
     reader = 0
     # Whether its rows are added to a fit and multiplied as a whole, where they lie, by methods
@@ -62,6 +66,14 @@ class Distributed(Source):
             place={"parameter": "sample_weight"},
             hint="leave it out",
         )
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether these rows have frequencies (see :meth:`weighted`).
+
+        ``chunks`` gives rows without them; ``fold`` uses them.
+        """
+        return False
 
     def names(self) -> tuple[str, ...]:
         """What the engine calls these rows and their weights, so that a checkpoint is theirs.

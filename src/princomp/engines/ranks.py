@@ -76,8 +76,8 @@ class Ranks(Distributed):
             here=here,
             threads=threads_of(terms, line.rank),
             memory=terms.memory,
+            repeatable=terms.repeatable,
         )
-        ranks.repeatable = terms.repeatable
         if isinstance(here.data, Source):
             ranks.before = here.data.identities()
         return ranks

@@ -120,6 +120,11 @@ class SparkRows(Distributed):
             rows = _numeric(self.frame, used, kinds, self.beside)
         return replace(rows, weight=weights, form=rows.form._replace(weighted=True))
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether a column has frequencies."""
+        return self.weight is not None
+
     def names(self) -> tuple[str, ...]:
         """Its files, as far as Spark knows them, and the columns."""
         files = "\n".join(sorted(self.frame.inputFiles()))

@@ -93,7 +93,7 @@ def mapped_there(rows: Distributed, map: FeatureMap, *, holes: bool = False) -> 
         For a map that has no arithmetic there.
     """
     assert isinstance(rows, OnDevice)
-    made = MappedOnDevice(
+    return MappedOnDevice(
         engine=rows.engine,
         rows=rows.rows,
         p=map.width,
@@ -105,9 +105,8 @@ def mapped_there(rows: Distributed, map: FeatureMap, *, holes: bool = False) -> 
         map=map,
         images=_images(map, rows.space),
         holes=holes,
+        repeatable=rows.repeatable,
     )
-    made.repeatable = rows.repeatable
-    return made
 
 
 def taken(rows: Distributed, count: int, seed: int) -> FloatArray:

@@ -55,7 +55,7 @@ def mapped(rows: Any, map: FeatureMap, *, holes: bool = False) -> Source:
         from princomp.feature_maps.device import mapped_there
 
         return mapped_there(there, map, holes=holes)
-    made = MappedRows(
+    return MappedRows(
         engine=there.engine,
         rows=there.rows,
         p=map.width,
@@ -64,9 +64,8 @@ def mapped(rows: Any, map: FeatureMap, *, holes: bool = False) -> Source:
         origin=there,
         map=map,
         holes=holes,
+        repeatable=there.repeatable,
     )
-    made.repeatable = there.repeatable
-    return made
 
 
 class _Summed:
@@ -149,6 +148,11 @@ class MappedRows(Distributed):
                 "mapped(rows.weighted(…), map)",
             )
         return replace(self, origin=origin)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the rows have frequencies."""
+        return self.origin.has_weights
 
     def names(self) -> tuple[str, ...]:
         """What the engine calls the rows, and the map."""

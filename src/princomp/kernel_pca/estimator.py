@@ -8,8 +8,9 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from princomp.engines.distributed import Distributed
 from princomp.errors import ParameterError
-from princomp.inputs import checked_weights
+from princomp.inputs import checked_weights, with_weights
 from princomp.kernel_pca.asked import Asked
 from princomp.kernel_pca.errors import MeasuresErrors
 from princomp.kernel_pca.fits import ExactFit, fit_exact, fit_given
@@ -256,6 +257,7 @@ class KernelPCA(
             for name in ("_fitted", "_given", "_filler", "_learned"):
                 self.__dict__.pop(name, None)
             with at_most(asked.threads):
+                X, sample_weight = with_weights(X, sample_weight)
                 data, columns, file = self._rows(X, reset=True)
                 if asked.approximation is not None:
                     data = self._fit_images(data, sample_weight, asked, columns, file, progress)
@@ -331,11 +333,12 @@ class KernelPCA(
                 place={"parameter": "X"},
                 hint="give a function that makes a new iterator: fit_transform(lambda: batches())",
             )
-        self._fit(X, sample_weight, None, None)
+        rows = self._fit(X, sample_weight, None, None)
         fitted = self._fitted
         if isinstance(fitted, ExactFit) and fitted.complete:
             return fitted.training_scores
-        return self._scores(X)
+        # A column of weights is not among the columns of the fit.
+        return self._scores_of(*rows) if isinstance(rows[0], Distributed) else self._scores(X)
 
     # ---- using -------------------------------------------------------------------------
 

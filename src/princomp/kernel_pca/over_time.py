@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from princomp.errors import NotAvailableError, ParameterError, ShapeError
 from princomp.estimator import PCA
 from princomp.feature_maps import mapped
-from princomp.inputs import TableInput
+from princomp.inputs import TableInput, with_weights
 from princomp.kernel_pca.asked import Asked
 from princomp.kernel_pca.fits import ExactFit, ImageFit
 from princomp.kernel_pca.images import made_map
@@ -72,6 +72,7 @@ class ImagesOverTime(TableInput):
         before = self.__dict__.copy()
         try:
             fitted = self.__dict__.get("_fitted")
+            X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
             data, _, _ = self._rows(X, reset=fitted is None)
             if fitted is None:
                 _check_enough(data, asked)
@@ -111,6 +112,7 @@ class ImagesOverTime(TableInput):
         check_is_fitted(self)
         fitted = self._fitted
         assert isinstance(fitted, ImageFit)
+        X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
         data, _, _ = self._rows(X, reset=False)
         model = copy(fitted.images)
         images = mapped(data, fitted.map, holes=self.missing == "drop")

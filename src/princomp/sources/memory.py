@@ -70,10 +70,24 @@ def _refuse_inexact(array: np.ndarray[Any, Any]) -> None:
     if int(array.max()) <= LARGEST_INTEGER and int(array.min()) >= -LARGEST_INTEGER:
         return
     row, column = np.argwhere((array > LARGEST_INTEGER) | (array < -LARGEST_INTEGER))[0]
-    raise NotNumericError(
-        f"the integer {array[row, column]} at row {row}, column {column} is beyond 2⁵³ and "
-        "float64 cannot hold it exactly",
-        place={"row": int(row), "column": int(column)},
+    raise _inexact(int(array[row, column]), int(row), int(column))
+
+
+def _refuse_inexact_sparse(rows: Any) -> None:
+    """The same for CSR rows."""
+    values = rows.data
+    if int(values.max()) <= LARGEST_INTEGER and int(values.min()) >= -LARGEST_INTEGER:
+        return
+    at = int(np.argmax((values > LARGEST_INTEGER) | (values < -LARGEST_INTEGER)))
+    row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
+    raise _inexact(int(values[at]), row, int(rows.indices[at]))
+
+
+def _inexact(value: int, row: int, column: int) -> NotNumericError:
+    return NotNumericError(
+        f"the integer {value} at row {row}, column {column} is beyond 2⁵³ and float64 cannot "
+        "hold it exactly",
+        place={"row": row, "column": column},
         hint="subtract a constant or convert to float yourself if its last digits do not matter",
     )
 
@@ -93,6 +107,8 @@ def from_sparse(matrix: Any) -> Any:
     if 0 in matrix.shape:
         as_rows(np.empty(matrix.shape))
     rows = sp.csr_array(matrix)
+    if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8 and rows.nnz:
+        _refuse_inexact_sparse(rows)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)
     if not rows.has_canonical_format:
