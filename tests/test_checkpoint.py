@@ -8,6 +8,8 @@ import json
 import os
 import pickle
 import re
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ from princomp import PCA, load
 from princomp import checkpoint as module
 from princomp.checked_file import content_of
 from princomp.checkpoint import Checkpoint
+from princomp.choosing import Decision
 from princomp.errors import (
     CheckpointError,
     InputNotFoundError,
@@ -27,6 +30,7 @@ from princomp.errors import (
     MemoryLimitError,
     NotFiniteError,
     OutputError,
+    ParameterError,
 )
 from princomp.summaries.dense_rows import DenseRows
 
@@ -664,6 +668,54 @@ def test_a_random_state_is_known_by_what_it_will_draw(ck):
     PCA(2, random_state=np.random.RandomState(5)).fit(X, checkpoint=ck)
     with pytest.raises(CheckpointError, match="random_state was a RandomState"):
         PCA(2, random_state=np.random.RandomState(6)).fit(X, checkpoint=ck)
+    Checkpoint.remove(ck)
+    for make in (np.random.PCG64, np.random.MT19937):
+        stopped(np.random.Generator(make(5)))
+        with pytest.raises(CheckpointError, match="random_state was a Generator"):
+            PCA(2, random_state=np.random.Generator(make(6))).fit(X, checkpoint=ck)
+        PCA(2, random_state=np.random.Generator(make(5))).fit(X, checkpoint=ck)
+        Checkpoint.remove(ck)
+
+
+class Half:
+    """A rule that keeps what is above a share of the largest variance; it has no repr."""
+
+    name, needs = "half", "all"
+
+    def __init__(self, share, inner=None):
+        self.share, self.inner = share, inner
+
+    def decide(self, known):
+        k = int((known.variances > self.share * known.variances[0]).sum())
+        return Decision(self.name, k, "it was asked for", "variance", (), None, 0)
+
+
+@dataclass
+class Shown(Half):
+    """The same, with the repr of a dataclass."""
+
+    share: float
+
+
+@pytest.mark.parametrize("make", [Half, Shown, lambda share: Half(0.1, np.full(2000, share))])
+def test_an_own_rule_is_known_again_by_its_parameters(make, ck):
+    """As in another process: the rule is another object, and so at another place."""
+    X = table()
+    whole = PCA(make(0.5)).fit(X)
+    first = make(0.5)
+    with pytest.raises(Stopped):
+        PCA(first).fit(X, progress=stop_after(2)[1], checkpoint=ck)
+    with pytest.raises(CheckpointError, match="n_components was"):
+        PCA(make(0.25)).fit(X, checkpoint=ck)
+    resumed = PCA(make(0.5)).fit(X, checkpoint=ck)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+
+
+@pytest.mark.parametrize("inner", [lambda: 0, object(), [object()]])
+def test_a_rule_that_cannot_be_known_again_is_refused_before_anything_is_written(inner, ck):
+    with pytest.raises(ParameterError, match="cannot be recognised when the run is resumed"):
+        PCA(Half(0.5, inner)).fit(table(), checkpoint=ck)
+    assert not Path(ck).exists()
 
 
 def test_an_infinite_tolerance_is_a_parameter_like_any_other(ck):

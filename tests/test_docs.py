@@ -17,6 +17,7 @@ import pytest
 import princomp
 from command_line import ROOT, shell_path
 from forked_commands import program
+from princomp.planning import SOLVERS
 
 FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODULES = sorted(
@@ -111,6 +112,41 @@ def test_the_first_screen_shows_both_ways_in():
 def test_links_between_documents_lead_somewhere(path):
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text())
     assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+def test_the_files_that_contributing_names_are_there():
+    named = re.findall(r"`((?:\w+/)+[\w.]*)`", (ROOT / "CONTRIBUTING.md").read_text())
+    at = [ROOT, ROOT / "src" / "princomp"]
+    missing = [
+        name
+        for name in named
+        if "NAME" not in name and not any((place / name).exists() for place in at)
+    ]
+    assert missing == []
+    # Where the rules are defined: they are what every place that takes one looks in.
+    assert "choosing/names.py" in named
+
+
+# Packages whose docstring lists their modules, one or a few to a line.
+LISTED = ("choosing", "cli", "feature_maps", "fitting", "kernels", "missing", "planning")
+LISTED += ("pre_images", "resampling", "robust", "rotation", "solvers", "sources")
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_docstring_that_lists_modules_lists_all(name):
+    package = import_module(f"princomp.{name}")
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert modules
+    words = re.findall(r"[a-z_0-9]+\*?", package.__doc__)
+    patterns = [re.compile(word.replace("*", ".*")) for word in words]
+    assert {m for m in modules if not any(p.fullmatch(m) for p in patterns)} == set()
+
+
+def test_the_docstring_of_a_plan_names_every_summary_and_solver():
+    pairs = [pair for pair in SOLVERS.values() if pair is not None]
+    words = set(re.findall(r"``(\w+)``", princomp.Plan.__doc__))
+    # On engines that sum a scatter in tiles, which nobody asks for by name.
+    assert {*(word for pair in pairs for word in pair), "tiles"} <= words
 
 
 def _examples():

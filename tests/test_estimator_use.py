@@ -16,7 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import EPS, aligned, assert_alike, assert_orthonormal, centred, truth
-from princomp import PCA
+from princomp import PCA, KernelPCA, RobustPCA, load
+from princomp.errors import ParameterError
 
 
 @pytest.fixture
@@ -134,3 +135,53 @@ def test_attributes_cannot_spoil_the_model(table):
             array -= 1
     np.testing.assert_allclose(model.transform(table), before)
     assert_orthonormal(model.components_)
+
+
+ESTIMATORS = {
+    "PCA": lambda **given: PCA(2, **given),
+    "randomized": lambda **given: PCA(2, svd_solver="randomized", **given),
+    "RobustPCA": lambda **given: RobustPCA(2, **given),
+    "KernelPCA": lambda **given: KernelPCA(2, kernel="rbf", **given),
+    "Nystrom": lambda **given: KernelPCA(
+        2, kernel="rbf", approximation="nystrom", n_landmarks=9, **given
+    ),
+    "features": lambda **given: KernelPCA(
+        2, kernel="rbf", approximation="features", n_landmarks=20, **given
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+@pytest.mark.parametrize("wrong", ["7", 3.7, True, -1, 2**32, np.array([1, 2]), np.random])
+def test_random_states_that_nothing_can_be_drawn_with_are_refused(name, wrong, table):
+    with pytest.raises(ParameterError, match="random_state=") as caught:
+        ESTIMATORS[name](random_state=wrong).fit(table)
+    assert caught.value.place == {"parameter": "random_state"}
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+@pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng, int, np.int64])
+def test_random_states_draw_what_their_seed_says(name, make, table, tmp_path):
+    draws = name not in ("PCA", "KernelPCA")
+    one, other, third = (ESTIMATORS[name](random_state=make(s)).fit(table) for s in (5, 5, 6))
+    np.testing.assert_array_equal(one.transform(table), other.transform(table))
+    assert np.array_equal(one.transform(table), third.transform(table)) is not draws
+    one.save(tmp_path / "model")
+    kept = load(tmp_path / "model").random_state
+    assert kept == (5 if make in (int, np.int64) else None)
+
+
+def test_a_generator_gives_each_fit_of_a_kernel_another_seed_and_nothing_else_draws(table):
+    state = np.random.RandomState(5)
+    model = ESTIMATORS["Nystrom"](random_state=state, fit_inverse_transform=True)
+    first = model.fit(table).landmarks_
+    drawn = np.random.RandomState(5)
+    drawn.randint(2**31)
+    model.transform(table)
+    model.inverse_transform(model.transform(table))
+    model.partial_fit(table)
+    assert state.randint(2**31) == drawn.randint(2**31)
+    assert not np.array_equal(model.fit(table).landmarks_, first)
+    exact = np.random.RandomState(5)
+    KernelPCA(2, kernel="rbf", random_state=exact).fit(table)
+    assert exact.randint(2**31) == np.random.RandomState(5).randint(2**31)

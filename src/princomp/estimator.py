@@ -80,7 +80,7 @@ class PCA(
         Additional vectors of ``"randomized"``.
     power_iteration_normalizer : {"auto", "QR", "LU", "none"}, default="auto"
         Of ``"randomized"``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Of ``"randomized"``, every other solver is deterministic; and of rules that draw,
         where None is 0.
     memory_limit : str, int or None, default=None

@@ -28,6 +28,7 @@ from princomp.model_words import (
     whole,
 )
 from princomp.planning import Choice, Facts
+from princomp.seeds import number_of
 from princomp.spectrum import Spectrum
 from princomp.summaries import Extremes
 from princomp.summaries.stored import KINDS
@@ -181,8 +182,7 @@ def _plain_parameters(saved: Saved) -> dict[str, Any]:
     parameters = dict(saved.parameters)
     if not isinstance(parameters["scale"], str | None):
         parameters["scale"] = {"array": True}  # it is the tensor of that name
-    if not isinstance(parameters["random_state"], int | None):
-        parameters["random_state"] = None  # a generator's state is not part of a fit
+    parameters["random_state"] = number_of(parameters["random_state"])
     if is_rule(rule := parameters["n_components"]):
         # Somebody's own rule has no place in a file: what it chose has.
         parameters["n_components"] = rule_to_dict(rule) or saved.fitted.k

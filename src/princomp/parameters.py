@@ -14,6 +14,7 @@ from princomp.errors import ParameterError
 from princomp.memory import byte_count, memory_limit
 from princomp.missing import METHODS
 from princomp.planning import SOLVERS, Facts
+from princomp.seeds import check_random_state
 from princomp.sources.source import Held, Source
 from princomp.summaries.blocks import is_sparse
 
@@ -75,6 +76,7 @@ class Request(NamedTuple):
         decay = parameters.decay
         if decay is not None and not (is_a(decay, Real) and 0 < decay <= 1):
             raise _unlawful("decay", decay, "None", "a number in (0, 1]")
+        check_random_state(parameters.random_state)
         if not (is_a(extra, Integral) and extra >= 1):
             raise _unlawful("n_oversamples", extra, "a whole number of at least 1")
         return cls(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import re
 import zlib
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from princomp._version import __version__
 from princomp.checkpoint import Checkpoint
 from princomp.engines.distributed import Distributed
+from princomp.errors import ParameterError
 from princomp.memory import memory_limit
 from princomp.parameters import Request
 from princomp.passes import Passes
@@ -23,6 +26,8 @@ from princomp.summaries.blocks import Weights, is_sparse
 
 __all__ = ["passes_of"]
 
+# In a repr, the place of an object in memory: another one in each process.
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 # Numbers of a table in memory that are copied at a time, where its rows are not stored in order.
 _NUMBERS = 2**20
 
@@ -67,25 +72,55 @@ def _plain(request: Request) -> dict[str, Any]:
             value = value.item()
         if isinstance(value, float) and not math.isfinite(value):
             value = str(value)  # which JSON has no number for
-        elif isinstance(value, np.random.RandomState):
-            # Its name in memory is another one in each process.
-            value = f"a RandomState of digest {_digest(_state_of(value))}"
+        elif isinstance(value, np.random.RandomState | np.random.Generator):
+            value = f"a {type(value).__name__} of digest {_digest(_state_of(value))}"
         elif not isinstance(value, str | int | float | None):
-            value = _told(value)
+            value = _described(name, value)
         plain[name] = value
     return plain
 
 
-def _told(value: Any) -> str:
-    """Divisors of columns in whatever holds them; a long Series is abridged in print."""
+def _described(name: str, value: Any) -> str:
+    """An array of divisors, or somebody's own rule, in words that are the same in any process.
+
+    Raises
+    ------
+    ParameterError
+        For a rule that another process could not recognise.
+    """
     try:
         return f"digest {_digest(np.asarray(value, dtype=np.float64))}"
     except (TypeError, ValueError):
+        pass
+    words = _words_of(value)
+    if _ADDRESS.search(words):
+        raise ParameterError(
+            f"{name}={value!r} cannot be recognised when the run is resumed",
+            place={"parameter": name},
+            hint="give its class a __repr__ that shows its parameters (a dataclass has one), or "
+            "leave checkpoint out",
+        )
+    return words
+
+
+def _words_of(value: Any) -> str:
+    """The repr of a value; where its class defines none, its class and attributes."""
+    kind = type(value)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"{value.dtype} {value.shape} of digest {_digest(value)}"
+    if kind.__repr__ is not object.__repr__ or not hasattr(value, "__dict__"):
         return repr(value)
+    attributes = ", ".join(f"{key}={_words_of(part)}" for key, part in vars(value).items())
+    return f"{kind.__module__}.{kind.__qualname__}({attributes})"
 
 
-def _state_of(random_state: np.random.RandomState) -> Any:
-    state: Any = random_state.get_state(legacy=True)
+def _state_of(random_state: np.random.RandomState | np.random.Generator) -> Any:
+    """What it will draw, as numbers."""
+    if isinstance(random_state, np.random.Generator):
+        state: Any = random_state.bit_generator.state
+        words = json.dumps(state, sort_keys=True, default=np.ndarray.tolist)
+        return np.frombuffer(words.encode(), np.uint8)
+    state = random_state.get_state(legacy=True)
     return [*state[1].tolist(), *state[2:]]
 
 

@@ -149,7 +149,8 @@ def test_a_model_comes_back_to_the_bit(name, tmp_path):
         assert_array_equal(kept[parameter], value, err_msg=parameter)
     other.save(tmp_path / "again.pca")
     assert (tmp_path / "again.pca").read_bytes() == (tmp_path / "m.pca").read_bytes()
-    assert_array_equal(model.fit(X).transform(X), other.fit(X).transform(X))
+    if name != "generator":  # which gives another seed to each fit
+        assert_array_equal(model.fit(X).transform(X), other.fit(X).transform(X))
 
 
 @pytest.mark.parametrize("name", ["nystrom", "fourier", "tensor sketch", "nystrom sparse"])

@@ -1,6 +1,7 @@
 """From rows to a finished fit: plan, fold, solve, and a fallback where precision asks for it.
 
 fit      the way of a fit from its rows, or from a summary of them
+small    the shortest way, for a table of one block
 job      what a fit works on, and what a route answers
 scatter  routes through a kept scatter: Moments and Triangle
 components   how many are kept, once the variances are known

@@ -21,6 +21,7 @@ from princomp.engines.local import complete as without_holes
 from princomp.errors import DataError, NotAvailableError
 from princomp.fitting.job import Job
 from princomp.parameters import Request
+from princomp.seeds import seed_of
 from princomp.sources.source import Source
 from princomp.spectrum import Spectrum
 from princomp.summaries.blocks import is_sparse
@@ -94,7 +95,7 @@ class Count:
     def _known(self, spectrum: Spectrum, complete: bool) -> Known:
         job, request = self._job, self._job.request
         if self._seed is None:
-            self._seed = _seed_of(request.random_state)
+            self._seed = seed_of(request.random_state)
         why = no_rows(job)
         return Known(
             variances=spectrum.variances,
@@ -202,14 +203,3 @@ def _unavailable(name: str, why: str) -> NotAvailableError:
         hint="take a rule of the variances alone, such as 'parallel', 'gavish-donoho' or 'gcv'; "
         "or fit an array of some of the rows",
     )
-
-
-def _seed_of(random_state: Any) -> int:
-    """What rules draw with: the number itself, 0 by default, or one from a generator."""
-    if random_state is None:
-        return 0
-    if isinstance(random_state, int | np.integer):
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    return int(random_state.randint(2**31))

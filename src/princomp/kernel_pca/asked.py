@@ -15,6 +15,7 @@ from princomp.missing import METHODS
 from princomp.parameters import is_a
 from princomp.pre_images import METHODS as PRE_IMAGES
 from princomp.pre_images import check_method
+from princomp.seeds import check_random_state, seed_of
 
 __all__ = ["APPROXIMATIONS", "PRE_IMAGES", "Asked"]
 
@@ -43,7 +44,7 @@ class Asked(NamedTuple):
     alpha: float
     missing: str
     memory: int | None
-    seed: int
+    random_state: Any
     threads: int | None
 
     @classmethod
@@ -76,9 +77,19 @@ class Asked(NamedTuple):
             float(model.alpha),
             model.missing,
             None if model.memory_limit is None else byte_count(model.memory_limit),
-            int(model.random_state) if is_a(model.random_state, Integral) else 0,
+            model.random_state,
             None if jobs is None or jobs < 1 else int(jobs),
         )
+
+    def seeded(self) -> Asked:
+        """The same with a number as ``random_state``: one fit draws from a generator once."""
+        return self._replace(random_state=seed_of(self.random_state))
+
+    @property
+    def seed(self) -> int:
+        """The seed of landmarks and features, once there is one (see :meth:`seeded`)."""
+        assert isinstance(self.random_state, int)
+        return self.random_state
 
     @property
     def precomputed(self) -> bool:
@@ -127,6 +138,7 @@ def _check_each(model: Any) -> None:
             lawful.whole(name, -np.inf if name == "n_jobs" else 1, "None or")
     for name in ("fit_inverse_transform", "remove_zero_eig", "copy_X"):
         lawful.flag(name)
+    check_random_state(model.random_state)
 
 
 def _check_together(model: Any, pre_image: str | None) -> None:

@@ -23,6 +23,7 @@ from princomp.kernel_pca.stored_arrays import as_they_were, is_layout, layout_of
 from princomp.model_contents import described as described_pca
 from princomp.model_words import check_arrays, check_words, flag, plain, real, text, texts, whole
 from princomp.pre_images import Ridge
+from princomp.seeds import number_of
 
 __all__ = ["Kept", "described", "restored"]
 
@@ -213,8 +214,7 @@ def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(parameters)
     if not isinstance(parameters["landmarks"], str):
         parameters["landmarks"] = {"array": True}  # they are those of the map
-    if not isinstance(parameters["random_state"], int | None):
-        parameters["random_state"] = None  # a generator's state is not part of a fit
+    parameters["random_state"] = number_of(parameters["random_state"])
     # Named kernels take none: they are of a function, which no file holds.
     parameters["kernel_params"] = None
     return {name: plain(name, value) for name, value in parameters.items()}

@@ -75,8 +75,9 @@ class KernelPCA(
         would reach it. X itself is never written to.
     remove_zero_eig : bool, default=False
         Leave out components whose eigenvalue is zero, as ``n_components=None`` does.
-    random_state : int, RandomState or None, default=None
-        Seed of landmarks and random features; None is 0. All else is deterministic.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of landmarks and random features; None is 0. A generator gives another seed to
+        each fit. All else is deterministic.
     n_jobs : int, optional
         Threads at most; all processors by default.
     approximation : {None, "nystrom", "features"}, default=None
@@ -311,6 +312,7 @@ class KernelPCA(
         if not isinstance(data, Source):
             # A row that does not count is no landmark.
             data, weights = counted(data, weights)
+        asked = asked.seeded()
         made = made_map(data, asked)
         self._fitted = fit_images(made, self._images_model(asked), asked, weights, progress)
         return data

@@ -76,6 +76,7 @@ class ImagesOverTime(TableInput):
             data, _, _ = self._rows(X, reset=fitted is None)
             if fitted is None:
                 _check_enough(data, asked)
+                asked = asked.seeded()
                 made = made_map(data, asked)
                 fitted = ImageFit(made.map, self._images_model(asked), made.error, made.notes)
                 data = made.rows

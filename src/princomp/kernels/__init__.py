@@ -7,6 +7,7 @@
 ``eigen``    the spectrum of a small scatter
 ``tridiagonal`` what a large one is reduced to, by several threads
 ``dense``    products of dense rows with vectors
+``row_images`` products of dense rows with vectors as long as there are rows
 ``csr``      products and scatter of sparse rows
 ``entries``  the parts of a CSR matrix, checked
 ``scores``   rows on axes

@@ -20,9 +20,10 @@ class Plan:
     Attributes
     ----------
     summary : str
-        What is kept of the rows: ``moments``, ``triangle`` or ``columns``.
+        What is kept of the rows: ``moments``, ``triangle``, ``columns`` or ``sketch``.
     solver : str
-        ``eigh``, ``svd``, ``lanczos``, ``row_gram`` or ``randomized``.
+        ``eigh``, ``svd``, ``lanczos``, ``row_gram``, ``randomized``, ``krylov``, ``nystrom`` or
+        ``tiles``.
     reasons : tuple of str
         Why; a fallback adds a line and is never silent.
     passes : int

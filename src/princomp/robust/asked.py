@@ -11,6 +11,7 @@ from princomp.arrays import FloatArray
 from princomp.errors import ConstantColumnError, ParameterError, ShapeError
 from princomp.parameters import is_a
 from princomp.scaling import Names, divisors
+from princomp.seeds import check_random_state
 from princomp.summaries import Columns
 
 __all__ = ["check_asked", "count_of", "deviations", "divisors_of"]
@@ -27,7 +28,7 @@ def check_asked(model: Any) -> None:
     ParameterError
     """
     k: Any = model.n_components
-    support, seed = model.support, model.random_state
+    support = model.support
     whole_k = is_a(k, Integral) and k >= 1
     share_k = is_a(k, Real) and not is_a(k, Integral) and 0 < k < 1
     scale_ok = not isinstance(model.scale, str) or model.scale == "mad"
@@ -37,11 +38,6 @@ def check_asked(model: Any) -> None:
         ("support", is_a(support, Real) and 0.5 <= support <= 1, "a share from 0.5 to 1"),
         ("n_directions", is_a(many, Integral) and many >= 1, "a whole number, such as 250"),
         ("scale", scale_ok, "None, 'mad' or one divisor a column"),
-        (
-            "random_state",
-            seed is None or (is_a(seed, Integral) and seed >= 0),
-            "None or a whole number of at least 0",
-        ),
     ):
         if not lawful:
             raise ParameterError(
@@ -49,6 +45,7 @@ def check_asked(model: Any) -> None:
                 place={"parameter": name},
                 hint=f"{name} must be {hint}",
             )
+    check_random_state(model.random_state)
 
 
 def count_of(wanted: Any, n: int, p: int) -> Any:

@@ -12,6 +12,7 @@ from princomp._version import __version__
 from princomp.arrays import FloatArray
 from princomp.errors import ModelFileError
 from princomp.model_words import check_arrays, check_words, plain, real, text, texts, whole
+from princomp.seeds import number_of
 
 __all__ = ["Robustly", "described", "restored"]
 
@@ -79,6 +80,7 @@ def described(
     if found.scale is not None:
         tensors["scale"] = found.scale
     parameters = dict(parameters)
+    parameters["random_state"] = number_of(parameters["random_state"])
     if not isinstance(parameters["scale"], str | None):
         parameters["scale"] = {"array": True}  # it is the tensor of that name
     document = {

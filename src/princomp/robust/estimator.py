@@ -14,6 +14,7 @@ from princomp.robust.contents import Robustly, restored
 from princomp.robust.outliers import mapped
 from princomp.robust.robpca import robpca
 from princomp.robust.using import UsesRobustFit, about
+from princomp.seeds import seed_of
 
 __all__ = ["RobustPCA"]
 
@@ -41,7 +42,7 @@ class RobustPCA(UsesRobustFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     scale : None, "mad" or array of shape (p,), default=None
         What columns are divided by: nothing; 1.4826 times their median absolute deviation;
         given divisors. (A standard deviation is what outliers change first.)
-    random_state : int or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed of directions and starts: the same one gives the same bits.
 
     Attributes
@@ -94,7 +95,7 @@ class RobustPCA(UsesRobustFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         support: float = 0.75,
         n_directions: int = 250,
         scale: Any = None,
-        random_state: int | None = 0,
+        random_state: Any = 0,
     ) -> None:
         self.n_components = n_components
         self.support = support
@@ -131,7 +132,10 @@ class RobustPCA(UsesRobustFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         wanted = count_of(self.n_components, *data.shape)
         rows = data.astype(np.float64)
         scale = divisors_of(self.scale, rows, columns)
-        rng = np.random.default_rng(self.random_state)
+        state = self.random_state
+        rng = np.random.default_rng(
+            seed_of(state) if isinstance(state, np.random.RandomState) else state
+        )
         with one_blas_thread():
             found = robpca(
                 rows if scale is None else rows / scale,

@@ -9,4 +9,9 @@ forecast    when a search is looked at, and whether it still comes nearer
 ritz        the projection that ends both of these
 krylov      the top k of rows that are read block by block, one fused pass a product
 nystrom     the top k of a sketch, with an estimate of its error
+scatter_search  the top k of a scatter in memory, by block Lanczos
+growing     as many components as explain a share of the variance
+glimpse     whether a search would pay, and where it starts, from a sample of the rows
+device      summaries whose arrays are on a device, solved there
+null_space  reproducible axes for components without variance
 """

@@ -54,7 +54,9 @@ def solve_rows(
     normalizer = power_iteration_normalizer
     if normalizer == "auto":
         normalizer = "none" if powers <= 2 else "LU"
-    rng = check_random_state(random_state)
+    rng: Any = random_state
+    if not isinstance(random_state, np.random.Generator):
+        rng = check_random_state(random_state)
     sketch: FloatArray = rng.normal(size=(n if wide else p, size)).astype(rows.dtype)
     for _ in range(powers):
         sketch = _normalized(forward(sketch), normalizer)

@@ -11,5 +11,6 @@ numpy_file                     npy
 hdf5, h5ad*, zarr_store        HDF5, AnnData and Zarr; members, stored_array, pace: what they share
 sparse_files, market_text      npz and MatrixMarket; csr: sparse parts from any file
 cells, columns, faults         what a cell, a choice of columns and a library's error mean
+mapped                         rows through a feature map
 holding                        rows of a source taken into memory
 """
