@@ -31,7 +31,8 @@ using std::vector;
 #define TRIDIAGONAL(isa)                                                                           \
     extern "C" int princomp_##isa##_tridiagonal_f64(double *, ptrdiff_t, double *, double *,       \
                                                     double *, double *, void *);                   \
-    extern "C" int princomp_##isa##_tridiagonal_help(void *);
+    extern "C" int princomp_##isa##_tridiagonal_help(void *);                                      \
+    extern "C" int princomp_##isa##_tridiagonal_numbers(ptrdiff_t);
 #define PASS(isa, name, In, T, I)                                                                  \
     extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t,            \
                                            const double *, const double *, const T *, const T *,   \
@@ -243,7 +244,8 @@ void wide(const char *what, Pack pack, Add add, Mirror mirror, ptrdiff_t m, ptrd
             }
 
 // Trace and squares are those of the matrix, and the numbers those of one thread, bit by bit.
-template <class Lead, class Help> void tridiagonal(Lead lead, Help help, ptrdiff_t n) {
+template <class Lead, class Help, class Numbers>
+void tridiagonal(Lead lead, Help help, Numbers numbers, ptrdiff_t n) {
     std::mt19937 random{unsigned(n)};
     std::normal_distribution<double> normal;
     vector<double> a(n * n);
@@ -254,11 +256,10 @@ template <class Lead, class Help> void tridiagonal(Lead lead, Help help, ptrdiff
             trace += i == j ? a[i * n + j] : 0.0;
             squares += (i == j ? 1.0 : 2.0) * a[i * n + j] * a[i * n + j];
         }
-    const ptrdiff_t packed = 2 * 32 * (n + 8) + 16;
     vector<double> known;
     for (bool helped : {false, true}) {
         vector<double> work = a, diagonal(n), beside(n - 1), factors(n - 1);
-        vector<double> memory((32 + 16) * n + 2 * packed + n / 512 + 1 + 64);
+        vector<double> memory(numbers(n));
         alignas(64) char shared[64] = {};
         const auto all = [&](int t) {
             if (t)
@@ -607,7 +608,8 @@ template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small sma
     all_dense(princomp_##isa##_moments_f32, princomp_##isa##_moments_f32_precise,                  \
               princomp_##isa##_moments_f64);                                                       \
     for (ptrdiff_t n : {2, 3, 33, 97, 400})                                                        \
-        tridiagonal(princomp_##isa##_tridiagonal_f64, princomp_##isa##_tridiagonal_help, n);       \
+        tridiagonal(princomp_##isa##_tridiagonal_f64, princomp_##isa##_tridiagonal_help,           \
+                    princomp_##isa##_tridiagonal_numbers, n);                                      \
     ALL_WIDE(isa)                                                                                  \
     all_sides(princomp_##isa##_across_f32, princomp_##isa##_across_f64,                            \
               princomp_##isa##_columns_f32, princomp_##isa##_columns_f64,                          \

@@ -146,3 +146,6 @@ int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sum
     }
 PRINCOMP_DENSE(dense_pass_f32, float)
 PRINCOMP_DENSE(dense_pass_f64, double)
+
+// Also those of row_images.cpp.
+PRINCOMP_SIZES(dense_sizes, PANEL_BYTES, ROWS, TILE_BYTES, LINE)

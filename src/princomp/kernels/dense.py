@@ -21,6 +21,7 @@ __all__ = [
     "Affine",
     "backward",
     "check",
+    "check_strips",
     "empty_scores",
     "filled_scores",
     "forward",
@@ -208,7 +209,13 @@ def _panels(rows: Affine) -> list[slice]:
 
 @cache
 def _function(name: str, instructions: str) -> Any:
+    check_strips(instructions)
     return native.function(name, *_SIGNATURE, instructions=instructions)
+
+
+def check_strips(instructions: str) -> None:
+    """Refuse a library whose strips of rows have another form."""
+    native.check_sizes("dense_sizes", (_ROOM, _STRIP, TILE, LINE), instructions)
 
 
 def check(rows: Affine, given: FloatArray, length: int, out: FloatArray | None = None) -> None:

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import ParameterError
+from princomp.errors import MissingLibraryError, ParameterError
 
 __all__ = [
     "address",
+    "check_sizes",
     "function",
     "instruction_sets",
     "name_in_use",
@@ -107,6 +108,40 @@ def function(name: str, *types: Any, instructions: str = "") -> Callable[..., in
     found: Callable[..., int] = library[f"princomp_{chosen}_{name}"]
     found.argtypes = types  # type: ignore[attr-defined]
     return found
+
+
+@cache
+def check_sizes(name: str, expected: tuple[int, ...], instructions: str = "") -> None:
+    """Refuse a library whose kernels take buffers of other sizes than this module makes.
+
+    Parameters
+    ----------
+    name : str
+        Of what ``PRINCOMP_SIZES`` exports.
+    expected : tuple of int
+        The sizes in its order.
+    instructions : str, optional
+        As for :func:`function`.
+
+    Raises
+    ------
+    MissingLibraryError
+    """
+    found = (ctypes.c_ssize_t * 8)()
+    try:
+        sizes = function(name, ctypes.c_void_p, ctypes.c_ssize_t, instructions=instructions)
+        if sizes is None:
+            return
+        count = sizes(ctypes.addressof(found), len(found))
+    except AttributeError:  # a library from before the sizes were exported
+        count = 0
+    if tuple(found[:count]) != expected:
+        raise MissingLibraryError(
+            f"the compiled kernels belong to another version of princomp: {name} are "
+            f"{list(found[:count])}, and {list(expected)} are expected",
+            hint="reinstall princomp, so that its kernels are compiled again; "
+            f"{_VARIABLE}=numpy works without them",
+        )
 
 
 def address(array: NDArray[Any] | None, first: int = 0) -> int | None:

@@ -15,6 +15,7 @@ from princomp.kernels.dense import (
     Affine,
     backward,
     check,
+    check_strips,
     empty_scores,
     filled_scores,
     forward,
@@ -125,4 +126,5 @@ def _call(
 
 @cache
 def _function(name: str, instructions: str) -> Any:
+    check_strips(instructions)
     return native.function(name, *_SIGNATURE, instructions=instructions)

@@ -33,6 +33,10 @@ constexpr index ALONE = 320;
 // matrix within a range where that is less than rounding.
 constexpr double SHORT = 1e-280;
 
+// Numbers of a packed panel of the rest of a matrix, and pieces of one of its columns.
+index packed_numbers(index n) { return 2 * PANEL * ((n + lanes - 1) / lanes * lanes) + 2 * lanes; }
+index entry_pieces(index n) { return (n + ENTRIES - 1) / ENTRIES; }
+
 double dot(const double *x, const double *y, index count) {
     V sums[4] = {};
     index i = 0;
@@ -98,6 +102,8 @@ struct Shared {
     std::int64_t work;
     const Reduction *reduction;
 };
+// Python gives it a cache line.
+static_assert(sizeof(Shared) <= PRINCOMP_LINE, "what threads share is larger than a line");
 constexpr std::uint64_t NEXT = 1, COUNT = 1 << 20, NUMBER = std::uint64_t(1) << 40;
 constexpr std::uint64_t OVER = ~std::uint64_t(0);
 
@@ -353,6 +359,12 @@ struct Reduction {
 } // namespace
 } // namespace PRINCOMP_ISA
 
+// Numbers of the memory that tridiagonal_f64 takes for a matrix of order n.
+PRINCOMP_EXPORT(tridiagonal_numbers)(std::ptrdiff_t n) {
+    using namespace PRINCOMP_ISA;
+    return int((PANEL + SPANS) * n + 2 * packed_numbers(n) + entry_pieces(n) + 2 * PANEL);
+}
+
 // a (n, n): of a symmetric matrix the upper triangle; written over by the mirrors, row by row beside
 // the diagonal, as dsytrd leaves them in the lower triangle of columns. diagonal (n), beside and
 // factors (n − 1); memory: `tridiagonal_numbers`; shared: a cache line of zeros, the one of those
@@ -361,10 +373,10 @@ PRINCOMP_EXPORT(tridiagonal_f64)
 (double *a, std::ptrdiff_t n, double *diagonal, double *beside, double *factors, double *memory,
  void *shared) {
     using namespace PRINCOMP_ISA;
-    const std::ptrdiff_t packed = 2 * PANEL * ((n + lanes - 1) / lanes * lanes) + 2 * lanes;
+    const std::ptrdiff_t packed = packed_numbers(n);
     double *images = memory, *spans = images + PANEL * n, *left = spans + SPANS * n;
     double *right = left + packed, *sums = right + packed;
-    double *into = sums + (n + ENTRIES - 1) / ENTRIES, *outof = into + PANEL;
+    double *into = sums + entry_pieces(n), *outof = into + PANEL;
     Shared &all = *static_cast<Shared *>(shared);
     Reduction reduction{a, n, images, spans, left, right, sums, into, outof};
     reduction.lead(all, diagonal, beside, factors);

@@ -21,9 +21,6 @@ _LEAD = (_POINTER, _SIZE) + (_POINTER,) * 5
 _PAYS = 600
 # More threads wait for each other longer than they help: the matrix comes from a cache they share.
 _MOST = 8
-# As in tridiagonal.cpp: columns of a panel, pieces of a product, entries of a piece, and numbers
-# of a vector at most.
-_PANEL, _SPANS, _ENTRIES, _VECTOR = 32, 16, 512, 8
 
 
 class Tridiagonal(NamedTuple):
@@ -72,8 +69,7 @@ def tridiagonal(
     work = aligned((n, n), np.float64)
     work[:] = matrix
     diagonal, beside, factors = np.empty(n), np.empty(n - 1), np.empty(n - 1)
-    packed = 2 * _PANEL * (n + _VECTOR) + 2 * _VECTOR
-    numbers = (_PANEL + _SPANS) * n + 2 * packed + n // _ENTRIES + 1 + 2 * _PANEL
+    numbers = _function("tridiagonal_numbers", (_SIZE,), instructions)(n)
     memory, shared = aligned((numbers,), np.float64), aligned((LINE,), np.uint8)
     shared[:] = 0
     help_out = _function("tridiagonal_help", (_POINTER,), instructions)

@@ -11,7 +11,7 @@ namespace {
 using index = std::ptrdiff_t;
 
 // Bytes that memory is fetched by.
-constexpr index LINE = 64;
+constexpr index LINE = PRINCOMP_LINE;
 
 // A vector at any address that its numbers may have, and may be looked at as these.
 template <class T, int bytes> struct Vector {

@@ -12,9 +12,14 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-// As in wide.py: rows of a chunk at most, and of the scatter of which groups are multiples, so that
-// each begins with a panel.
+// Rows of a chunk at most. Rows of the scatter of which groups are multiples, so that each begins
+// with a panel.
 constexpr index MOST_ROWS = 1024, GROUP = 48;
+// Python pads columns, and what is read past the last, to as many numbers as a line has floats.
+static_assert(Columns<float, PRINCOMP_LANES>::past <= PRINCOMP_LINE / index(sizeof(float)) &&
+                  Columns<double, PRINCOMP_LANES>::past <= PRINCOMP_LINE / index(sizeof(float)) &&
+                  PRINCOMP_LINE % PRINCOMP_LANES == 0,
+              "vectors are longer than what wide.py pads to");
 
 template <class In, class T>
 int pack(const In *x, index m, index p, index stride, const T *shift, const double *weights,
@@ -97,3 +102,5 @@ PRINCOMP_EXPORT(wide_mirror)
         PRINCOMP_ISA::mirror(scatter, p, top);
     return PRINCOMP_DONE;
 }
+
+PRINCOMP_SIZES(wide_sizes, MOST_ROWS, GROUP, MIRRORED, PRINCOMP_LINE)

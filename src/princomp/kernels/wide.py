@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray, aligned
+from princomp.arrays import LINE, FloatArray, aligned
 from princomp.kernels import native
 from princomp.kernels.gram import answer_of, shift_of
 from princomp.threads import default_threads, in_order
@@ -33,8 +33,11 @@ _CHUNK_BYTES = {8: 2**13, 4: 2**11}
 # cache. Fewer where they would not go round. Each group begins with a panel of wide.cpp: of
 # 48 columns, or of a share of them.
 _GROUP, _PANEL, _TURNS = {8: 144, 4: 240}, 48, 3
-# Rows that are turned into columns at a time; as many numbers are in a vector at most.
-_TURNED, _VECTOR = 256, 16
+# Rows that are turned into columns at a time, a multiple of the kernel's squares.
+_SQUARE = 64
+_TURNED = 4 * _SQUARE
+# Numbers of a vector at most: columns are padded to whole vectors.
+_VECTOR = LINE // 4
 
 _SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
 _PACK = (_POINTER, _SIZE, _SIZE, _SIZE) + (_POINTER,) * 4
@@ -256,4 +259,6 @@ def mirror(scatter: FloatArray, *, threads: int | None = None, instructions: str
 
 @cache
 def _function(name: str, signature: tuple[Any, ...], instructions: str) -> Any:
+    rows = max(size // one for one, size in _CHUNK_BYTES.items())
+    native.check_sizes("wide_sizes", (rows, _PANEL, _SQUARE, LINE), instructions)
     return native.function(name, *signature, instructions=instructions)
