@@ -40,9 +40,9 @@ def check_random_state(random_state: Any) -> None:
 
 def number_of(random_state: Any) -> int | None:
     """The seed itself, or None if there is none: the state of a generator is not kept."""
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool | np.bool_):
-        return int(random_state)
-    return None
+    if isinstance(random_state, bool | np.bool_) or not isinstance(random_state, Integral):
+        return None
+    return int(random_state)
 
 
 def seed_of(random_state: Any) -> int:
