@@ -105,7 +105,7 @@ def _described(name: str, value: Any) -> str:
 
 def _words_of(value: Any) -> str:
     """The repr of a value; where its class defines none, its class and attributes."""
-    kind = type(value)
+    kind: Any = type(value)
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{value.dtype} {value.shape} of digest {_digest(value)}"
     if kind.__repr__ is not object.__repr__ or not hasattr(value, "__dict__"):
