@@ -212,6 +212,32 @@ def test_twenty_million_float32_ones_have_the_mean_one():
     assert (model.explained_variance_ == 0).all()
 
 
+@pytest.mark.parametrize("period", [2, 64, 2**13, 3 * 2**10])
+@pytest.mark.parametrize(("noise", "dtype"), [(0.1, "f4"), (1e-6, "f8")])
+def test_marker_rows_of_a_period_leave_both_variances_right(period, noise, dtype):
+    n = 2**19
+    marker = np.zeros(n)
+    marker[::period] = 100 * np.pi
+    normal = np.random.default_rng(0).standard_normal(n)
+    X = np.c_[marker, 1.1 * marker + noise * marker.std() * normal].astype(dtype)
+    centred = X.astype(np.longdouble) - X.mean(axis=0, dtype=np.longdouble)
+    (a, b), (_, c) = centred.T @ centred / (n - 1)
+    first = (a + c + np.sqrt((a - c) ** 2 + 4 * b * b)) / 2
+    centred[:, 1] -= 1.1 * centred[:, 0]  # the determinant stays, and its terms no longer cancel
+    (a, b), (_, c) = centred.T @ centred / (n - 1)
+    true = np.array([first, (a * c - b * b) / first], dtype=float)
+    single = dtype == "f4"
+    for model in (PCA(), PCA(svd_solver="covariance_eigh")):
+        model.fit(X)
+        # What solvers/dense.py allows: 40 units of float32 and two more, 64 of float64 and a block.
+        allowed = 44 * EPS32 if single else 65 * EPS
+        assert (np.abs(model.explained_variance_ - true) <= allowed * true[0]).all()
+        if model.svd_solver == "auto":  # which goes on to the triangle
+            # The root of the first variance is 2.3 / noise times that of the second.
+            rtol = 44 * EPS32 * (2.3 / noise) ** 2 if single else 130 * EPS * 2.3 / noise
+            np.testing.assert_allclose(model.explained_variance_, true, rtol=rtol)
+
+
 # ---- what a route can resolve -------------------------------------------------------------
 
 

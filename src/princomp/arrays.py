@@ -49,7 +49,8 @@ LINE = 64
 _PANEL = 2**15
 # Up to this order NumPy's checks cost a third of the decomposition: LAPACK is called directly.
 _SMALL_EIGH = 64
-# Rows of float32 that are summed in their own precision: the error stays below one unit.
+# Rows that are added one by one: of float32 the error stays below one unit, and where equal numbers
+# round all one way, it does not grow with the number of rows.
 _FEW_ROWS = 128
 # Smaller arrays are had at once, and larger ones are not kept for the next block.
 _FEW_BYTES, _SCRATCH = 2**16, 2**24
@@ -73,9 +74,9 @@ def _ones(size: int, dtype: np.dtype[Any]) -> FloatArray:
 def column_sums(matrix: FloatArray) -> FloatArray:
     """Sums of the columns of a block in float64, by BLAS: half the time of a reduction.
 
-    float32 is summed over a few rows at a time: over thousands its sums would drift.
+    It takes a few rows at a time: over thousands their sums would drift.
     """
-    if matrix.dtype == np.float64 or len(matrix) <= _FEW_ROWS:
+    if len(matrix) <= _FEW_ROWS:
         sums: FloatArray = _ones(len(matrix), matrix.dtype) @ matrix
         return sums.astype(np.float64, copy=False)
     whole = len(matrix) // _FEW_ROWS * _FEW_ROWS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from princomp.kernels import native
-from princomp.kernels.gram import moments, moments_twin
+from princomp.kernels.gram import moments, moments_twin, sampled_rows
 
 # Around the widths of vectors, tiles and panels of every instruction set, and the chunk of
 # rows; the last is wide enough for long chunks.
@@ -22,12 +22,14 @@ def kernel(request):
 
 def exact(rows, weights=None):
     """Mean and scatter in extended precision."""
-    rows = rows.astype(np.longdouble)
+    # Distances to one of the rows are exact where numbers lie close together.
+    base = rows[-1].astype(np.longdouble)
+    rows = rows.astype(np.longdouble) - base
     share = np.ones(len(rows)) if weights is None else weights
     share = share.astype(np.longdouble)
     mean = share @ rows / share.sum()
     centred = rows - mean
-    return mean, (centred * share[:, None]).T @ centred
+    return base + mean, (centred * share[:, None]).T @ centred
 
 
 def check(kernel, rows, weights=None, *, precise=False):
@@ -88,6 +90,46 @@ def test_a_mean_of_a_million_does_not_cancel(kernel):
     check(kernel, rng.standard_normal((1000, 9)) + 1e6)
     rows = (rng.standard_normal((1000, 9)) + 1e3).astype("f4")
     check(kernel, rows)
+
+
+@pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
+@pytest.mark.parametrize("m", [4096, 3600])
+def test_rows_of_any_period_do_not_mislead_the_shift(kernel, dtype, precise, m):
+    rng = np.random.default_rng(11)
+    periods = [period for period in range(2, m) if m % period == 0]
+    markers = np.zeros((m, len(periods)))
+    for column, period in enumerate(periods):
+        markers[::period, column] = 100 * np.pi
+    noise = rng.standard_normal((m, len(periods)))
+    rows = np.c_[markers, 1.1 * markers + 0.1 * markers.std(axis=0) * noise].astype(dtype)
+    for given in (rows, np.asfortranarray(rows), rows[1:], rows[::-1]):
+        check(kernel, given, precise=precise)
+    check(kernel, rows, rng.random(m) + 0.1, precise=precise)
+
+
+@pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
+def test_special_rows_that_are_sampled_do_not_mislead_the_shift(kernel, dtype, precise):
+    m = 2**16
+    rng = np.random.default_rng(12)
+    rows = rng.standard_normal((m, 3))
+    rows[sampled_rows(m), :2] += 1e5
+    check(kernel, rows.astype(dtype), precise=precise)
+    # One row of almost no weight, far out: distances to it have no digits left.
+    rows = rng.standard_normal((500, 3))
+    rows[0] = 1e12
+    check(kernel, rows.astype(dtype), np.r_[1e-24, np.ones(499)], precise=precise)
+
+
+@pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
+def test_columns_of_neighbouring_numbers_keep_their_digits(kernel, dtype, precise):
+    # No number of the precision lies nearer to the mean than about the spread.
+    low = np.array([1e6, -0.1, 2.0, 1.0], dtype)
+    high = np.nextafter(low, np.array([9e9, 9e9, 0.0, 0.0], dtype))
+    rng = np.random.default_rng(13)
+    for share in (0.5, 0.1, 1e-3):
+        rows = np.where(rng.random((4000, 4)) < share, high, low)
+        rows[0], rows[1] = low, high
+        check(kernel, rows, precise=precise)
 
 
 def test_constant_columns_are_exactly_zero(kernel):

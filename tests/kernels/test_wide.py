@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from princomp.kernels import native, wide
+from princomp.kernels.gram import sampled_rows
 
 # Around vectors, tiles, panels and groups of every instruction set; and chunks of rows.
 COLUMNS = (1, 2, 5, 8, 15, 17, 33, 48, 49, 97, 144, 145, 241, 300)
@@ -86,6 +87,19 @@ def test_a_mean_of_a_million_does_not_cancel_and_constants_leave_nothing(instruc
         moved[:, 5] = (rows[:, 5] + mean).astype(dtype)
         check([moved], instructions)  # this file's own mean of two blocks is one double
         assert not added([moved[:400], moved[400:]], instructions)[0][[3, 59]].any()
+
+
+@pytest.mark.parametrize(("dtype", "precise"), PRECISIONS)
+def test_special_rows_that_are_sampled_do_not_mislead_the_shift(instructions, dtype, precise):
+    rng = np.random.default_rng(7)
+    rows = rng.standard_normal((1500, 60))
+    rows[sampled_rows(1500), 5:] += 1e4
+    rows[::25, :5] += 1e4
+    check([rows.astype(dtype)], instructions, precise=precise)
+    check([np.asfortranarray(rows.astype(dtype))], instructions, precise=precise)
+    rows[0], weights = 1e12, np.ones(1500)
+    weights[0] = 1e-24
+    check([rows.astype(dtype)], instructions, [weights], precise=precise)
 
 
 @pytest.mark.parametrize("at", [(0, 0), (0, 48), (500, 4), (1099, 48)])

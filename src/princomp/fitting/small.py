@@ -60,7 +60,7 @@ def fit_small(data: Any, request: Request) -> Fitted | None:
     summary = Moments(float(n), n, mean, low, scatter, _UNITS[data.dtype.char])
     k = check_wanted(wanted, summary, "auto")
     assert type(k) is int  # as what was wanted is
-    spectrum = of_small(small, summary.unit, k)
+    spectrum = of_small(small, summary.unit, n, k)
     dtype = "float64" if summary.unit == EPS else "float32"
     facts = Facts(n, p, wanted, dtype, limit=request.memory)
     solved = Solved(spectrum, k, summary, None, choose(facts), 1)

@@ -7,6 +7,7 @@
 
 #include "packed.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -18,27 +19,56 @@ namespace {
 // is dear to add to, so there a chunk is long and lies in the third; larger ones are wide.cpp's.
 constexpr index CHUNK_ROWS = 256, CHUNK_BYTES = 512 * 1024, LARGE = 768;
 template <class T> constexpr index LONG_CHUNK = sizeof(T) == sizeof(double) ? 1024 : 512;
-// Rows that say where the mean is, roughly.
+// Rows whose mean is the first shift.
 constexpr index SAMPLE = 64;
+// Chunks that are added one by one. Equal ones round all one way, so their error grows with this.
+constexpr index CHUNKS = 64;
 
 // ---- a block -------------------------------------------------------------------------------
 
-// A row near the mean: the first, and the mean distance to it of rows at a stride, so that
-// constant columns become exact zeros. Weighted, all rows: a heavy one may lie anywhere.
+// Sampled row i of `count`: one from each of `count` equal parts of the block, at a place in its
+// part that the golden ratio gives. At a stride, rows of the same period could all be special.
+inline index sampled_row(index i, index count, index m) {
+    const index begin = i * m / count, length = (i + 1) * m / count - begin;
+    return begin + index((std::uint64_t(std::uint32_t(i) * 2654435769u) * std::uint64_t(length)) >> 32);
+}
+
+// A row near the mean: one row, and the mean distance of the sampled rows to it, so that constant
+// columns become exact zeros. Weighted, all rows are sampled, for a heavy one may lie anywhere, and
+// the heaviest is the one that distances are measured from: a light one may lie so far out that
+// they lose their digits.
 template <class In, class T>
 void find_shift(const In *x, index m, index p, index stride, const double *weights, double total,
                 double *away, T *shift) {
-    const index step = weights ? 1 : (m + SAMPLE - 1) / SAMPLE;
+    const index count = weights || m < SAMPLE ? m : SAMPLE;
+    const In *base = x + (weights ? std::max_element(weights, weights + m) - weights : 0) * stride;
     std::memset(away, 0, sizeof(double) * p);
-    for (index r = step; r < m; r += step) {
-        const In *row = x + r * stride;
-        const double share = weights ? weights[r] / total : 1.0;
+    for (index i = 0; i < count; ++i) {
+        const In *row = x + (count < m ? sampled_row(i, count, m) : i) * stride;
+        const double share = weights ? weights[i] / total : 1.0 / double(count);
         for (index j = 0; j < p; ++j)
-            away[j] += share * (double(row[j]) - double(x[j]));
+            away[j] += share * (double(row[j]) - double(base[j]));
     }
-    const double count = weights ? 1.0 : double((m + step - 1) / step);
     for (index j = 0; j < p; ++j)
-        shift[j] = T(double(x[j]) + away[j] / count);
+        shift[j] = T(double(base[j]) + away[j]);
+}
+
+// Whether the mean lies further from the shift than the rows lie from the mean: m d² > S for the
+// offset d of some column and its scatter S. With u the unit roundoff of the products, their error
+// is about u (S + m d²).
+//
+// One more pass about the mean, which is known by then, leaves m d² <= S, up to rounding. The new
+// shift is the number a nearest to the mean that T can hold. If b is its neighbour on the other
+// side of the mean, no value lies between a and b, so (x − a)(x − b) >= 0 for every x. Averaged
+// over the rows this is S / m >= |mean − a| |mean − b| >= d². The mean itself may be off by about
+// 32 u |d|, since STRIP_ROWS rows are summed in the products' precision. That is too small to
+// matter: the sampled rows belong to the block, so the first d has m d² <= m / SAMPLE · S.
+// Weighted, the first shift already is the nearest number.
+inline bool misled(const double *sums, const double *scatter, index p, double total) {
+    for (index j = 0; j < p; ++j)
+        if (2.0 * sums[j] * (sums[j] / total) > scatter[j * p + j])
+            return true;
+    return false;
 }
 
 // Whether products of float32 numbers vanished though the numbers did not.
@@ -61,15 +91,18 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     const index fit = CHUNK_BYTES / (padded * index(sizeof(T))) / STRIP_ROWS * STRIP_ROWS;
     const index most = p >= LARGE ? LONG_CHUNK<T> : fit < CHUNK_ROWS ? fit : CHUNK_ROWS;
     const index rows = m < most ? m : most, held = rows + rows % 2; // tiles may take rows by twos
-    // Packed rows (FEW more numbers are read past a narrow last panel), shift, sums, roots.
+    // Packed rows (FEW more numbers are read past a narrow last panel), shift, sums, the scatter and
+    // sums of chunks before the last CHUNKS, roots.
     const std::size_t packed_size = (std::size_t(columns.packed(held)) * sizeof(T) + 63) / 64 * 64;
     const std::size_t shift_size = (std::size_t(padded + columns.rest) * sizeof(T) + 63) / 64 * 64;
+    const index added = m > CHUNKS * rows ? p * p + p : 0;
     char *memory = static_cast<char *>(
-        room.of(packed_size + shift_size + sizeof(double) * (p + (weighted ? m : 0))));
+        room.of(packed_size + shift_size + sizeof(double) * (p + added + (weighted ? m : 0))));
     if (!memory)
         return PRINCOMP_NO_MEMORY;
     T *packed = reinterpret_cast<T *>(memory), *shift = reinterpret_cast<T *>(memory + packed_size);
-    double *sums = reinterpret_cast<double *>(memory + packed_size + shift_size), *roots = sums + p;
+    double *sums = reinterpret_cast<double *>(memory + packed_size + shift_size);
+    double *before = sums + p, *roots = before + added;
 
     double total = double(m);
     if constexpr (weighted) {
@@ -82,17 +115,38 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     std::memset(packed + columns.packed(held) - columns.past, 0, columns.past * sizeof(T));
     std::memset(shift, 0, shift_size);
     find_shift<In, T>(x, m, p, stride, weighted ? weights : nullptr, total, sums, shift);
-    std::memset(sums, 0, sizeof(double) * p);
 
     const Packed<In, T, bytes, weighted> from(x, m, stride, columns, shift, roots);
     index chunks = 0;
-    for (index row = 0; row < m; row += rows, ++chunks) {
-        const index now = m - row < rows ? m - row : rows;
-        from.chunk(row, now, now + now % 2, packed, sums);
-        const char *next = reinterpret_cast<const char *>(x + (row + now) * stride);
-        const index left = m - row - now < rows ? m - row - now : rows;
-        const Ahead ahead = {next, next + left * stride * index(sizeof(In))};
-        add_products<T, bytes>(packed, now + now % 2, columns, ahead, {scatter, p, row == 0});
+    for (bool again = false;; again = true) {
+        std::memset(sums, 0, sizeof(double) * p);
+        std::memset(before, 0, sizeof(double) * added);
+        chunks = 0;
+        for (index row = 0; row < m; row += rows, ++chunks) {
+            const bool fresh = chunks % CHUNKS == 0;
+            if (fresh && row) {
+                add_upper<T, bytes>(scatter, columns, before);
+                for (index j = 0; j < p; ++j) {
+                    before[p * p + j] += sums[j];
+                    sums[j] = 0.0;
+                }
+            }
+            const index now = m - row < rows ? m - row : rows;
+            from.chunk(row, now, now + now % 2, packed, sums);
+            const char *next = reinterpret_cast<const char *>(x + (row + now) * stride);
+            const index left = m - row - now < rows ? m - row - now : rows;
+            const Ahead ahead = {next, next + left * stride * index(sizeof(In))};
+            add_products<T, bytes>(packed, now + now % 2, columns, ahead, {scatter, p, fresh});
+        }
+        if (added) {
+            add_upper<T, bytes>(before, columns, scatter);
+            for (index j = 0; j < p; ++j)
+                sums[j] += before[p * p + j];
+        }
+        if (again || !misled(sums, scatter, p, total))
+            break;
+        for (index j = 0; j < p; ++j)
+            shift[j] = T(double(shift[j]) + sums[j] / total);
     }
 
     for (index j = 0; j < p; ++j)

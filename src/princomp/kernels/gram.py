@@ -1,16 +1,16 @@
 """Mean and scatter of a dense block, in one read of its rows.
 
 A large mean must never cancel, so a block is shifted close to its own mean before anything
-is multiplied. The shift is the first row plus the mean difference to it over rows taken at
-a stride: a constant column becomes exactly zero, and because the sampled rows are part of
-the block, with q of m rows sampled, m·(shift − mean)² is at most m/q times the block's
-scatter. Even a block built to mislead loses no more than that factor.
+is multiplied. The shift is one row plus the mean difference to it over 64 rows, one from each
+of 64 equal parts of the block: a constant column becomes exactly zero. Where the mean turns out
+to lie further from the shift than the rows lie from the mean, the block is summed again about
+the mean, which is known by then. See ``misled`` in gram.cpp for why once is enough.
 """
 
 from __future__ import annotations
 
 import ctypes
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +19,26 @@ from numpy.typing import NDArray
 from princomp.arrays import FloatArray, add_outer, column_sums, scratch, two_sum
 from princomp.kernels import native
 
-__all__ = ["BlockMoments", "answer_of", "chunk_bytes", "moments", "moments_twin", "shift_of"]
+__all__ = [
+    "BlockMoments",
+    "answer_of",
+    "chunk_bytes",
+    "misled",
+    "moments",
+    "moments_twin",
+    "sampled_rows",
+    "shift_of",
+]
 
 _SAMPLE = 64
+# 2³² over the golden ratio: multiples of it, modulo 2³², spread evenly and without a period.
+_GOLDEN = np.uint64(2654435769)
 # Numbers and rows of the twin's panels: about 2 MB of doubles stay in a core's cache between
 # being shifted, summed and multiplied.
 _PANEL_NUMBERS, _PANEL_ROWS = 2**18, 512
+# Rows whose products BLAS adds one by one: where they are equal, all sums round one way, so that
+# the error grows with this.
+_CHUNK_ROWS = 256
 # A float32 product below this may have lost digits to underflow.
 _FLOAT32_TINY = 2.0**-96
 
@@ -112,20 +126,17 @@ def moments_twin(
     block = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("="))
     m, p = block.shape
     dtype = np.dtype(np.float64) if precise else block.dtype
-    step = max(_PANEL_NUMBERS // p, _PANEL_ROWS)
+    step = max(_PANEL_NUMBERS // p // _CHUNK_ROWS * _CHUNK_ROWS, _PANEL_ROWS)
     with np.errstate(all="ignore"):  # what overflows here shows in the answer
         shift = shift_of(block, weights)
-        sums, scatter = _panel(block, weights, shift, dtype, 0, step)
-        if dtype != np.float64:
-            scatter = scatter.astype(np.float64)
-        for start in range(step, m, step):
-            more, product = _panel(block, weights, shift, dtype, start, start + step)
-            sums = sums + more
-            scatter += product
+        rows = float(m) if weights is None else float(weights.sum())
+        sums, scatter = _panels(block, weights, shift, dtype, step)
+        if misled(sums, scatter.diagonal(), rows):
+            shift = (shift + sums / rows).astype(block.dtype)
+            sums, scatter = _panels(block, weights, shift, dtype, step)
         answer = answer_of(block, shift, sums, scatter.diagonal(), -(-m // step), dtype)
         if answer != native.DONE:
             return BlockMoments(answer, sums, sums, scatter)
-        rows = float(m) if weights is None else float(weights.sum())
         offset = sums / rows
         add_outer(scatter, -rows, offset)
         mean, low = two_sum(shift.astype(np.float64, copy=False), offset)
@@ -153,6 +164,35 @@ def answer_of(
     return native.DONE
 
 
+def misled(sums: FloatArray, squares: FloatArray, rows: float) -> bool:
+    """Whether a mean lies further from the shift than the rows lie from it, in some column.
+
+    Parameters
+    ----------
+    sums, squares : ndarray of shape (p,)
+        Of the shifted rows, and of their squares.
+    rows : float
+        Sum of the weights.
+    """
+    return bool((2.0 * sums * (sums / rows) > squares).any())
+
+
+def _panels(
+    block: FloatArray,
+    weights: NDArray[np.float64] | None,
+    shift: FloatArray,
+    dtype: np.dtype[Any],
+    step: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Sums and products of all shifted rows, in float64."""
+    sums, scatter = _panel(block, weights, shift, dtype, 0, step)
+    for start in range(step, len(block), step):
+        more, product = _panel(block, weights, shift, dtype, start, start + step)
+        sums = sums + more
+        scatter += product
+    return sums, scatter
+
+
 def _panel(
     block: FloatArray,
     weights: NDArray[np.float64] | None,
@@ -165,24 +205,52 @@ def _panel(
     rows = block[start:stop]
     shifted = np.subtract(rows, shift, out=scratch("shifted", rows.shape, dtype), dtype=dtype)
     if weights is None:
-        return column_sums(shifted), shifted.T @ shifted
+        return column_sums(shifted), _product(shifted)
     share = weights[start:stop]
     # Both factors get the root, so that the product stays symmetric to the bit.
     rooted = shifted * np.sqrt(share).astype(dtype)[:, None]
-    return share @ shifted, rooted.T @ rooted
+    return share @ shifted, _product(rooted)
+
+
+def _product(rows: FloatArray) -> FloatArray:
+    """``rowsᵀ rows`` in float64, of chunks of rows multiplied in their precision."""
+    m, p = rows.shape
+    whole = m // _CHUNK_ROWS * _CHUNK_ROWS
+    chunks = rows[:whole].reshape(-1, _CHUNK_ROWS, p)
+    product: FloatArray = (chunks.transpose(0, 2, 1) @ chunks).sum(axis=0, dtype=np.float64)
+    if whole < m:
+        product += rows[whole:].T @ rows[whole:]
+    return product
 
 
 def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> FloatArray:
     """A row near the mean, exact for constant columns; in the block's precision."""
-    first = block[0]
     if weights is not None:
-        # A heavy row may lie anywhere: only the weighted mean is near enough for sure.
-        share, away = weights / weights.sum(), np.zeros(len(first))
+        # A heavy row may lie anywhere: only the weighted mean is near enough for sure. Distances
+        # are measured from the heaviest row: a light one may lie so far out that they lose their
+        # digits.
+        base, share = block[weights.argmax()], weights / weights.sum()
+        away = np.zeros(len(base))
         for start in range(0, len(block), _PANEL_ROWS):
             some = slice(start, start + _PANEL_ROWS)
-            away += share[some] @ (block[some] - first)
-        nearby: FloatArray = first + away.astype(block.dtype)
+            away += share[some] @ (block[some] - base)
+        nearby: FloatArray = (base + away).astype(block.dtype)
         return nearby
-    sample = block[:: -(-len(block) // _SAMPLE)]
+    first = block[0]
+    sample = block if len(block) <= _SAMPLE else block[sampled_rows(len(block))]
     offset = column_sums(sample - first) / len(sample)
     return first + offset.astype(block.dtype, copy=False)
+
+
+@lru_cache(maxsize=64)
+def sampled_rows(m: int) -> NDArray[np.intp]:
+    """One row from each of 64 equal parts of more than 64 rows.
+
+    Its place in its part follows the golden ratio: at a stride, all of them could be special.
+    """
+    part = np.arange(_SAMPLE, dtype=np.uint64)
+    begin, end = part * m // _SAMPLE, (part + 1) * m // _SAMPLE
+    place = part * _GOLDEN % 2**32 * (end - begin) >> np.uint64(32)
+    rows = (begin + place).astype(np.intp)
+    rows.setflags(write=False)
+    return rows

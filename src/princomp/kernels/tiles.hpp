@@ -238,6 +238,15 @@ void add_products(const T *packed, index rows, const Columns<T, bytes> &columns,
     add_beside<T, bytes>(packed, rows, columns, ahead, scatter);
 }
 
+// One upper triangle, with what `add_beside` left below it, added to another.
+template <class T, int bytes>
+void add_upper(const double *from, const Columns<T, bytes> &columns, double *to) {
+    const index p = columns.count;
+    for (index i = 0; i < p; ++i)
+        for (index j = i < columns.main ? i : 0; j < (i < columns.main ? columns.main : p); ++j)
+            to[i * p + j] += from[i * p + j];
+}
+
 // The last rows of the lower triangle that `add_beside` left, as columns of the upper one.
 template <class T, int bytes> void lift(double *scatter, const Columns<T, bytes> &columns) {
     const index p = columns.count;

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from princomp.arrays import LINE, FloatArray, aligned
 from princomp.kernels import native
-from princomp.kernels.gram import answer_of, shift_of
+from princomp.kernels.gram import answer_of, misled, shift_of
 from princomp.threads import default_threads, in_order
 
 __all__ = ["WIDE", "Packed", "add", "mirror", "packed", "packed_bytes"]
@@ -125,7 +125,6 @@ def packed(
     with np.errstate(all="ignore"):  # what overflows here shows in the answer
         shift = shift_of(block, weights)
         filled = np.zeros(p + _VECTOR, dtype)
-        filled[:p] = shift
 
         def pack(start: int) -> FloatArray:
             sums = np.empty((2, p))
@@ -143,11 +142,16 @@ def packed(
             )
             return sums
 
-        sums, squares = sum(in_order(pack, starts, threads), start=np.zeros((2, p)))
+        rows = float(m) if weights is None else float(weights.sum())
+        for again in (False, True):
+            filled[:p] = shift
+            sums, squares = sum(in_order(pack, starts, threads), start=np.zeros((2, p)))
+            if again or not misled(sums, squares, rows):
+                break
+            shift = (shift + sums / rows).astype(block.dtype)
         # Squares that are too large for the products' precision: so may be the sum of a chunk.
         seen = np.where(squares > np.finfo(dtype).max, np.inf, squares)
         answer = answer_of(block, shift, sums, seen, len(starts), dtype)
-    rows = float(m) if weights is None else float(weights.sum())
     return Packed(answer, rows, shift, sums, squares, memory, (m, p), chunk)
 
 

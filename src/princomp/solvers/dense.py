@@ -26,29 +26,35 @@ __all__ = [
 # How many axes: a number, all, or what a rule says of a Spectrum without axes.
 Wanted: TypeAlias = int | Callable[[Spectrum], int] | None
 
-# Below this many columns a bound of p·u would be smaller than what sums over rows lose.
-_FEW_COLUMNS = 16
+# Units that sums over rows lose at worst. Adding c equal numbers one by one rounds all one way, by
+# up to 3c/16 units in all: 48 in a chunk of 256 rows, and 16 from there to a block (gram.cpp).
+# Blocks of 2²⁰ numbers, or more, are merged one by one, which comes on top.
+_SUMMED, _MERGED = 64, 3 / 16 / 2**20
 # Units by which float32 sums of a few hundred products were off at most, relative to λ₁, of 900
 # tables with columns of two or three values: 34, where a fiftieth of a column is 1 and the rest 0.
 _ONE_WAY = 40
 
 
-def roundoff(p: int, unit: float) -> float:
-    """Relative error to expect of a spectrum of p columns: about p times the unit roundoff."""
-    return max(p, _FEW_COLUMNS) * unit
+def roundoff(p: int, unit: float, rows: int = 0) -> float:
+    """Relative error to expect of a spectrum of p columns, and as many rows merged in blocks.
+
+    About p times the unit roundoff, which LAPACK may lose; sums over rows may lose more where
+    columns are few.
+    """
+    return max(float(p), _SUMMED + _MERGED * rows * p) * unit
 
 
-def roundoff_of_products(p: int, unit: float, total: float, first: float) -> float:
+def roundoff_of_products(p: int, unit: float, total: float, first: float, rows: int) -> float:
     """The same of a scatter of such a trace and first eigenvalue.
 
     Entry (i, j) of a sum of products rounded in units u is off by no more than c u √(Sᵢᵢ Sⱼⱼ), so
     the matrix by c u tr S, which is less than p u λ₁ where a few directions stand out. Rounding
     that is all one way, in columns of few different values, comes on top. LAPACK's own error has
-    no such bound: in float64 the first one stays.
+    no such bound: in float64 :func:`roundoff` holds.
     """
     if unit > EPS and first > 0.0:
         return (_ONE_WAY + min(p, 2.0 * total / first)) * unit
-    return roundoff(p, unit)
+    return roundoff(p, unit, rows)
 
 
 def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
@@ -65,7 +71,7 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
     if moments.p <= eigen.MOST:
         small = eigen.spectrum(moments.scatter, moments.rows - 1.0, limit)
         if small is not None:
-            return of_small(small, moments.unit, k)
+            return of_small(small, moments.unit, moments.count, k)
     diagonal = moments.column_scatter
     total = max(float(np.add.reduce(diagonal)), 0.0) / (moments.rows - 1.0)
     if total and np.count_nonzero(diagonal) < moments.p:
@@ -73,16 +79,18 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
 
     def told(values: FloatArray, axes: FloatArray) -> Spectrum:
         values = values / (moments.rows - 1.0)
-        error = roundoff_of_products(moments.p, moments.unit, total, float(values[0]))
+        error = roundoff_of_products(
+            moments.p, moments.unit, total, float(values[0]), moments.count
+        )
         return Spectrum(_within_rank(values, limit), axes, total, error)
 
     return told(*eigenpairs(moments.scatter, _counting(k, told)))
 
 
-def of_small(small: SmallSpectrum, unit: float, k: Wanted = None) -> Spectrum:
+def of_small(small: SmallSpectrum, unit: float, rows: int, k: Wanted = None) -> Spectrum:
     """The Spectrum of few columns, whose axes were all found at once."""
     variances, axes, total, away, clipped = small
-    error = roundoff_of_products(len(variances), unit, total, variances.item(0))
+    error = roundoff_of_products(len(variances), unit, total, variances.item(0), rows)
     if type(k) is int:
         axes = axes[:k]
     spectrum = Spectrum.measured(variances, axes, total, error, orthogonality=away, clipped=clipped)
@@ -98,7 +106,9 @@ def _without_constant_columns(moments: Moments, k: Wanted, total: float) -> Spec
         variances, axes = np.zeros(p), np.zeros((len(inner), p))
         variances[: len(live)] = np.maximum(values, 0.0) / (moments.rows - 1.0)
         axes[:, live] = inner
-        error = roundoff_of_products(p, moments.unit, total, float(variances[0]))
+        error = roundoff_of_products(
+            p, moments.unit, total, float(variances[0]), moments.count
+        )
         return Spectrum(_within_rank(variances, limit), axes, total, error)
 
     return told(*eigenpairs(moments.scatter[np.ix_(live, live)], _counting(k, told)))

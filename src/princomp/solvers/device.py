@@ -75,7 +75,7 @@ def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
     axes = np.zeros((count, p))
     axes[:, live] = space.get(wanted).T
     residuals = space.get(xp.sqrt(xp.sum(away * away, axis=0))) / first
-    error = roundoff(p, moments.unit)
+    error = roundoff(p, moments.unit, moments.count)
     return Spectrum(spectrum.variances, axes, total, error, residuals=residuals)
 
 
@@ -83,7 +83,7 @@ def _told(moments: DeviceMoments, values: FloatArray, total: float) -> Spectrum:
     """All variances and no axes, for a rule that counts."""
     limit = min(moments.rank_limit, int(np.count_nonzero(moments.column_scatter)))
     none = np.empty((0, moments.p))
-    return Spectrum(_within_rank(values, limit), none, total, roundoff(moments.p, moments.unit))
+    return Spectrum(_within_rank(values, limit), none, total, roundoff(moments.p, moments.unit, moments.count))
 
 
 def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
@@ -103,7 +103,7 @@ def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
     values = np.maximum(pairs.values, 0.0) / divisor * size
     values[moments.rank_limit :] = 0.0
     residuals = pairs.residuals / pairs.values[0]
-    axes, error = orthonormal(pairs.vectors.T), roundoff(p, moments.unit)
+    axes, error = orthonormal(pairs.vectors.T), roundoff(p, moments.unit, moments.count)
     return Spectrum(values, axes, total, error, residuals=residuals, missed=pairs.missed)
 
 

@@ -73,7 +73,7 @@ def solve_few(
     values = np.maximum(pairs.values, 0.0) / divisor * size
     values[moments.rank_limit :] = 0.0
     total = float(moments.scatter.trace()) / divisor
-    error = roundoff_of_products(p, moments.unit, total, float(values[0]))
+    error = roundoff_of_products(p, moments.unit, total, float(values[0]), moments.count)
     axes, away = orthonormal(pairs.vectors.T), pairs.residuals / pairs.values[0]
     return Spectrum(values, axes, total, error, residuals=away, missed=pairs.missed)
 
