@@ -63,7 +63,7 @@ using std::vector;
     extern "C" int princomp_##isa##_small_f64(const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t,     \
                                               double *);
 #define STORED(isa, name, In, I)                                                                   \
-    extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t,            \
+    extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t, ptrdiff_t, \
                                            const double *, const double *, double *);
 #define DECLARED(isa)                                                                              \
     SPECTRUM(isa)                                                                                  \
@@ -547,7 +547,7 @@ void stored(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
     }
     in_threads([&](int) {
         vector<double> told(4 * p);
-        demand(kernel(rows.values.data(), rows.columns.data(), rows.ends.data(), m, ones.data(),
+        demand(kernel(rows.values.data(), rows.columns.data(), rows.ends.data(), m, p, ones.data(),
                       weights.data(), told.data()) == 0 && told == expected,
                what, m, p);
     });
@@ -557,7 +557,7 @@ template <class A, class B, class C, class D, class E, class F, class G>
 void all_sparse(A f64_i32, B f32_f64_i64, C f32_i32, D scatter_f64, E scatter_f32, F columns_f64,
                 G columns_f32) {
     for (ptrdiff_t p : {1, 2, 17, 300})
-        for (ptrdiff_t m : {1, 4, 130, 600}) {
+        for (ptrdiff_t m : {1, 4, 130, 600, 5000}) {
             pass<double, double, std::int32_t>("csr_pass_f64_f64_i32", f64_i32, m, p);
             pass<float, double, std::int64_t>("csr_pass_f32_f64_i64", f32_f64_i64, m, p);
             pass<float, float, std::int32_t>("csr_pass_f32_f32_i32", f32_i32, m, p);

@@ -82,3 +82,22 @@ def test_shifts_and_weights_of_entries_that_do_not_fit_are_refused():
         stored_about(np.ones(3), rows)
     with pytest.raises(ValueError, match="other shapes"):
         stored_about(None, rows, np.ones(4))
+
+
+@pytest.mark.parametrize("instructions", KINDS)
+def test_equal_rows_do_not_add_up_their_rounding(instructions):
+    """Adding c equal numbers one by one is off by up to 3c/16 units, here of c = 60,000."""
+    m = 60_000
+    rows = np.tile([[0.1, 1 / 3, np.pi]], (m, 1))
+    rows[::4, 0] = 7.7
+    shift, weights = np.array([0.7, 0.1, 0.3]), np.full(m, 0.3)
+    about = rows.astype("g") - shift
+    sparse = entries_of(sp.csr_array(rows))
+    for share in (None, weights):
+        each = np.ones(m, "g") if share is None else share.astype("g")
+        true = np.array([each @ about, each @ about**2], dtype=float)
+        dense = sums_about(shift, rows, share, instructions=instructions)
+        stored = stored_about(shift, sparse, share, instructions=instructions)[2:]
+        # 1,024 rows at most are added one by one, and then as many sums of them at most.
+        for found in (dense, stored):
+            assert (np.abs(np.array(found) - true) <= 2 * 3 / 16 * 1024 * EPS * np.abs(true)).all()

@@ -1,15 +1,19 @@
 // Sums and squares of each column about a shift, in doubles, in one read of the rows.
 //
-// Compiled once for each instruction set, like gram.cpp. A few dense rows at a time are added to
-// sums that stay in registers meanwhile, column by column, in the order of the rows. An entry of
+// Compiled once for each instruction set, like gram.cpp. A few dense rows at a time are summed in
+// registers, column by column, in the order of the rows. An entry of
 // CSR rows is added to four numbers that lie together, so that it touches one line of memory.
 
 #include "vectors.hpp"
 
+#include <algorithm>
+
 namespace PRINCOMP_ISA {
 namespace {
 
-constexpr int ROWS = 8;
+// Rows that are added one by one, such sums that are, and columns that this is done for at a time.
+// Equal rows round all one way, so that an error grows with the numbers that are added one by one.
+constexpr index ROWS = 8, GROUP = 128 * ROWS, SPAN = 2048;
 
 // `lanes` columns of `count` rows; memory is asked for so many numbers ahead.
 template <class T, int lanes, bool weighted>
@@ -18,7 +22,7 @@ inline void add(const T *x, index count, index stride, index ahead, const double
     typedef typename Vector<T, lanes * int(sizeof(T))>::type V;
     typedef typename Vector<double, lanes * int(sizeof(double))>::type D;
     const D from = *reinterpret_cast<const D *>(shift);
-    D sum = *reinterpret_cast<const D *>(sums), square = *reinterpret_cast<const D *>(squares);
+    D sum = {}, square = {};
 #pragma GCC unroll 8
     for (index r = 0; r < count; ++r) {
         __builtin_prefetch(x + r * stride + ahead, 0, 2);
@@ -28,13 +32,14 @@ inline void add(const T *x, index count, index stride, index ahead, const double
         sum += share;
         square += share * away;
     }
-    *reinterpret_cast<D *>(sums) = sum;
-    *reinterpret_cast<D *>(squares) = square;
+    *reinterpret_cast<D *>(sums) += sum;
+    *reinterpret_cast<D *>(squares) += square;
 }
 
+// Some columns of some rows.
 template <class T, int bytes, bool weighted>
-int columns(const T *x, index m, index p, index stride, const double *shift, const double *weights,
-            double *sums, double *squares) {
+void columns_of(const T *x, index m, index p, index stride, const double *shift,
+                const double *weights, double *sums, double *squares) {
     constexpr int lanes = bytes / int(sizeof(double));
     for (index row = 0; row < m; row += ROWS) {
         const index count = m - row < ROWS ? m - row : ROWS;
@@ -47,34 +52,78 @@ int columns(const T *x, index m, index p, index stride, const double *shift, con
             for (; j + lanes <= p; j += lanes)
                 add<T, lanes, weighted>(from + j, ROWS, stride, ahead, shift + j, shares, sums + j,
                                         squares + j);
-        for (; j < p; ++j)
+        for (; j < p; ++j) {
+            double sum = 0.0, square = 0.0;
             for (index r = 0; r < count; ++r) {
                 const double away = double(from[r * stride + j]) - shift[j];
                 const double share = weighted ? away * shares[r] : away;
-                sums[j] += share;
-                squares[j] += share * away;
+                sum += share;
+                square += share * away;
             }
+            sums[j] += sum;
+            squares[j] += square;
+        }
     }
+}
+
+template <class T, int bytes, bool weighted>
+int columns(const T *x, index m, index p, index stride, const double *shift, const double *weights,
+            double *sums, double *squares) {
+    if (m <= GROUP) {
+        columns_of<T, bytes, weighted>(x, m, p, stride, shift, weights, sums, squares);
+        return PRINCOMP_DONE;
+    }
+    for (index at = 0; at < p; at += SPAN)
+        for (index row = 0; row < m; row += GROUP) {
+            const index width = std::min(SPAN, p - at);
+            double sum[SPAN], square[SPAN];
+            std::fill(sum, sum + width, 0.0);
+            std::fill(square, square + width, 0.0);
+            columns_of<T, bytes, weighted>(x + row * stride + at, std::min(GROUP, m - row), width,
+                                           stride, shift + at, weighted ? weights + row : nullptr,
+                                           sum, square);
+            for (index j = 0; j < width; ++j) {
+                sums[at + j] += sum[j];
+                squares[at + j] += square[j];
+            }
+        }
     return PRINCOMP_DONE;
 }
 
 // Entries between asking for a line of memory and using it.
 constexpr index AHEAD = 16;
 
+// Columns of which the entries are summed in groups, and how many entries a column a group has on
+// an average: wide rows come in blocks of few, so that no sum of theirs is long.
+constexpr index GROUPED = 1024, A_COLUMN = 128;
+
 template <class In, class I>
-int stored(const In *values, const I *columns, const I *ends, index rows, const double *shift,
-           const double *weights, double *told) {
+int stored(const In *values, const I *columns, const I *ends, index rows, index p,
+           const double *shift, const double *weights, double *told) {
     const index last = index(ends[rows]);
+    double group[4 * GROUPED];
+    const bool grouped = p <= GROUPED && last - index(ends[0]) > A_COLUMN * p;
+    double *to = grouped ? group : told;
+    if (grouped)
+        std::fill(group, group + 4 * p, 0.0);
+    index begin = index(ends[0]); // of the group
     for (index row = 0; row < rows; ++row) {
         const double weight = weights ? weights[row] : 1.0;
         for (index e = index(ends[row]); e < index(ends[row + 1]); ++e) {
             if (e + AHEAD < last)
-                __builtin_prefetch(told + 4 * index(columns[e + AHEAD]), 1, 3);
+                __builtin_prefetch(to + 4 * index(columns[e + AHEAD]), 1, 3);
             const index j = index(columns[e]);
             const double away = double(values[e]) - (shift ? shift[j] : 0.0);
             const double each[4] = {1.0, weight, weight * away, weight * away * away};
             for (int i = 0; i < 4; ++i)
-                told[4 * j + i] += each[i];
+                to[4 * j + i] += each[i];
+        }
+        if (grouped && (row + 1 == rows || index(ends[row + 1]) - begin > A_COLUMN * p)) {
+            begin = index(ends[row + 1]);
+            for (index i = 0; i < 4 * p; ++i) {
+                told[i] += group[i];
+                group[i] = 0.0;
+            }
         }
     }
     return PRINCOMP_DONE;
@@ -102,9 +151,9 @@ PRINCOMP_COLUMNS(columns_f64, double)
 // number, weight, sum and squares are added to `told` (p, 4).
 #define PRINCOMP_STORED(name, In, I)                                                               \
     PRINCOMP_EXPORT(name)                                                                          \
-    (const In *values, const I *columns, const I *ends, std::ptrdiff_t rows, const double *shift,  \
-     const double *weights, double *told) {                                                        \
-        return PRINCOMP_ISA::stored<In, I>(values, columns, ends, rows, shift, weights, told);     \
+    (const In *values, const I *columns, const I *ends, std::ptrdiff_t rows, std::ptrdiff_t p,     \
+     const double *shift, const double *weights, double *told) {                                   \
+        return PRINCOMP_ISA::stored<In, I>(values, columns, ends, rows, p, shift, weights, told);  \
     }
 PRINCOMP_STORED(csr_columns_f64_i32, double, std::int32_t)
 PRINCOMP_STORED(csr_columns_f64_i64, double, std::int64_t)

@@ -17,10 +17,11 @@ __all__ = ["stored_about", "sums_about"]
 
 _SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
 _SIGNATURE = (_POINTER, _SIZE, _SIZE, _SIZE, _POINTER, _POINTER, _POINTER, _POINTER)
-_STORED = (_POINTER, _POINTER, _POINTER, _SIZE, _POINTER, _POINTER, _POINTER)
+_STORED = (_POINTER, _POINTER, _POINTER, _SIZE, _SIZE, _POINTER, _POINTER, _POINTER)
 # Rows that NumPy takes at a time: a megabyte of float32 stays in the cache between being
-# shifted, summed and squared.
-_ROWS = 64
+# shifted, summed and squared. Sums of so many are added one by one, and then those of so many:
+# equal rows round all one way, so that an error grows with what is added one by one.
+_ROWS, _GROUP = 64, 1024
 
 
 def sums_about(
@@ -97,15 +98,18 @@ def stored_about(
         raise ValueError("arrays of other shapes than the rows")
     value, place = 8 * rows.values.itemsize, 8 * rows.columns.itemsize
     kernel = _stored_function(f"csr_columns_f{value}_i{place}", instructions)
-    if kernel is None:
-        return _stored_twin(shift, rows, weights)
     told = np.zeros((p, 4))
+    if kernel is None:
+        for start in range(0, m, _GROUP):
+            some = slice(start, start + _GROUP)
+            told += _stored_twin(shift, rows.rows(some), None if weights is None else weights[some])
+        return told[:, 0], told[:, 1], told[:, 2], told[:, 3]
     shift, weights = (
         None if one is None else np.ascontiguousarray(one, dtype=np.float64)
         for one in (shift, weights)
     )
     pointers = (native.address(one) for one in (rows.values, rows.columns, rows.ends))
-    kernel(*pointers, m, native.address(shift), native.address(weights), native.address(told))
+    kernel(*pointers, m, p, native.address(shift), native.address(weights), native.address(told))
     count, mass, sums, squares = told.T
     return count, mass, sums, squares
 
@@ -113,10 +117,11 @@ def stored_about(
 @np.errstate(all="ignore")  # what overflows shows in the sums
 def _stored_twin(
     shift: FloatArray | None, rows: Entries, weights: NDArray[np.float64] | None
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The same by NumPy."""
+) -> FloatArray:
+    """The same (p, 4) of some rows by NumPy."""
     m, p = rows.shape
-    at, values = rows.columns, rows.values.astype(np.float64)
+    stored = slice(int(rows.ends[0]), int(rows.ends[-1]))
+    at, values = rows.columns[stored], rows.values[stored].astype(np.float64)
     away = values if shift is None else values - shift[at]
     share = np.repeat(np.ones(m) if weights is None else weights, np.diff(rows.ends))
 
@@ -124,7 +129,8 @@ def _stored_twin(
         # Without entries bincount counts in integers.
         return np.bincount(at, numbers, minlength=p).astype(np.float64, copy=False)
 
-    return summed(None), summed(share), summed(share * away), summed(share * away * away)
+    sums = (summed(None), summed(share), summed(share * away), summed(share * away * away))
+    return np.stack(sums, axis=1)
 
 
 @cache
@@ -146,15 +152,19 @@ def _twin(
     squares: FloatArray,
 ) -> None:
     """The same by NumPy, a few rows at a time."""
-    for start in range(0, len(block), _ROWS):
-        part = block[start : start + _ROWS]
-        moved = np.subtract(
-            part, shift, out=scratch("moved", part.shape, np.float64), dtype=np.float64
-        )
-        if weights is None:
-            sums += column_sums(moved)
-            squares += np.einsum("ij,ij->j", moved, moved)
-        else:
-            share = weights[start : start + _ROWS]
-            sums += share @ moved
-            squares += np.einsum("i,ij,ij->j", share, moved, moved)
+    for begin in range(0, len(block), _GROUP):
+        some = np.zeros((2, len(shift)))
+        for start in range(begin, min(begin + _GROUP, len(block)), _ROWS):
+            part = block[start : start + _ROWS]
+            moved = np.subtract(
+                part, shift, out=scratch("moved", part.shape, np.float64), dtype=np.float64
+            )
+            if weights is None:
+                some[0] += column_sums(moved)
+                some[1] += np.einsum("ij,ij->j", moved, moved)
+            else:
+                share = weights[start : start + _ROWS]
+                some[0] += share @ moved
+                some[1] += np.einsum("i,ij,ij->j", share, moved, moved)
+        sums += some[0]
+        squares += some[1]

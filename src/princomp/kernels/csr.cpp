@@ -9,6 +9,9 @@
 
 #include "vectors.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace PRINCOMP_ISA {
 namespace {
 
@@ -22,6 +25,9 @@ constexpr index FEW_ROWS = 128;
 // Bytes of the scatter that are filled at a time, half of a core's second cache, and the rows
 // that fill them.
 constexpr index TILE = 512 * 1024, TILE_ROWS = 512;
+// Columns up to which a scatter is summed in groups of rows, and the products that each of its
+// numbers then has in a group, on an average.
+constexpr index GROUPED = 256, WORTH = 16;
 
 template <class T> inline void fetch(const T *row, int lines) {
     for (int i = 0; i < lines; ++i)
@@ -138,8 +144,8 @@ template <class In, class T, class I> int passes(Pass<In, T, I> w, index lines) 
 // Upper triangle of Σ w x xᵀ (p, p) and column sums Σ w x (p), both added to. The indices of a
 // row ascend.
 template <class In, class I>
-int scatter(const In *values, const I *columns, const I *ends, index rows, index p,
-            const double *weights, double *products, double *sums) {
+void add_scatter(const In *values, const I *columns, const I *ends, index rows, index p,
+                 const double *weights, double *products, double *sums) {
     const index height = TILE / (8 * p) > 8 ? TILE / (8 * p) : 8;
     index next[TILE_ROWS];
     for (index first = 0; first < rows; first += TILE_ROWS) {
@@ -164,6 +170,34 @@ int scatter(const In *values, const I *columns, const I *ends, index rows, index
                 next[r] = e;
             }
     }
+}
+
+// The same, by groups of rows where p is small: wide rows come in blocks of few. Equal products
+// round all one way, so that an error grows with those that are added one by one.
+template <class In, class I>
+int scatter(const In *values, const I *columns, const I *ends, index rows, index p,
+            const double *weights, double *products, double *sums) {
+    // Rows that make many more products than there are numbers to add.
+    const double stored = double(ends[rows] - ends[0]) / double(rows ? rows : 1) + 1.0;
+    const double enough = WORTH * double(p * p) / (stored * stored);
+    const bool grouped = p <= GROUPED && enough < double(rows);
+    const index size = p * p + p;
+    double *group = grouped ? static_cast<double *>(std::malloc(sizeof(double) * size)) : nullptr;
+    if (!group) {
+        add_scatter<In, I>(values, columns, ends, rows, p, weights, products, sums);
+        return PRINCOMP_DONE;
+    }
+    const index step = std::max(index(enough), TILE_ROWS);
+    for (index first = 0; first < rows; first += step) {
+        std::fill(group, group + size, 0.0);
+        add_scatter<In, I>(values, columns, ends + first, std::min(step, rows - first), p,
+                           weights ? weights + first : nullptr, group, group + p * p);
+        for (index i = 0; i < p * p; ++i)
+            products[i] += group[i];
+        for (index j = 0; j < p; ++j)
+            sums[j] += group[p * p + j];
+    }
+    std::free(group);
     return PRINCOMP_DONE;
 }
 

@@ -26,6 +26,7 @@ __all__ = [
     "misled",
     "moments",
     "moments_twin",
+    "products",
     "sampled_rows",
     "shift_of",
 ]
@@ -205,14 +206,14 @@ def _panel(
     rows = block[start:stop]
     shifted = np.subtract(rows, shift, out=scratch("shifted", rows.shape, dtype), dtype=dtype)
     if weights is None:
-        return column_sums(shifted), _product(shifted)
+        return column_sums(shifted), products(shifted)
     share = weights[start:stop]
     # Both factors get the root, so that the product stays symmetric to the bit.
     rooted = shifted * np.sqrt(share).astype(dtype)[:, None]
-    return share @ shifted, _product(rooted)
+    return share @ shifted, products(rooted)
 
 
-def _product(rows: FloatArray) -> FloatArray:
+def products(rows: FloatArray) -> FloatArray:
     """``rowsᵀ rows`` in float64, of chunks of rows multiplied in their precision."""
     m, p = rows.shape
     whole = m // _CHUNK_ROWS * _CHUNK_ROWS
@@ -237,19 +238,20 @@ def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> F
         nearby: FloatArray = (base + away).astype(block.dtype)
         return nearby
     first = block[0]
-    sample = block if len(block) <= _SAMPLE else block[sampled_rows(len(block))]
+    sample = block[sampled_rows(len(block))]
     offset = column_sums(sample - first) / len(sample)
     return first + offset.astype(block.dtype, copy=False)
 
 
 @lru_cache(maxsize=64)
-def sampled_rows(m: int) -> NDArray[np.intp]:
-    """One row from each of 64 equal parts of more than 64 rows.
+def sampled_rows(m: int, count: int = _SAMPLE) -> NDArray[np.intp]:
+    """One row from each of ``count`` equal parts of ``m`` rows; all where there are no more.
 
     Its place in its part follows the golden ratio: at a stride, all of them could be special.
     """
-    part = np.arange(_SAMPLE, dtype=np.uint64)
-    begin, end = part * m // _SAMPLE, (part + 1) * m // _SAMPLE
+    count = min(m, count)
+    part = np.arange(count, dtype=np.uint64)
+    begin, end = part * m // count, (part + 1) * m // count
     place = part * _GOLDEN % 2**32 * (end - begin) >> np.uint64(32)
     rows = (begin + place).astype(np.intp)
     rows.setflags(write=False)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from princomp.arrays import EPS, FloatArray, two_sum
 from princomp.kernels.columns import stored_about, sums_about
 from princomp.kernels.entries import Entries, entries_of
+from princomp.kernels.gram import sampled_rows
 from princomp.summaries.blocks import (
     Weights,
     block_rows,
@@ -33,7 +34,7 @@ _SPAN, _NUMBERS = 2048, 2**20
 _COLUMNS_A_ROW = 16
 # Rows whose mean is the first guess, and how much larger than the scatter the squares about
 # that guess may be: beyond, the column is summed again about its mean.
-_SAMPLE, _CANCELLED = 16, 64.0
+_SAMPLE, _CANCELLED = 16, 4.0
 # Sparse rows are read so often for that, at most: about zero, an entry, and the mean.
 _ROUNDS = 3
 _THREADS_PAY = 2**20
@@ -126,7 +127,7 @@ def _summed(
     block: FloatArray, weights: Weights, rows: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Mean in two parts, scatter and the sums about a guess, of some columns."""
-    sample = block[:: -(-len(block) // _SAMPLE)]
+    sample = block[sampled_rows(len(block), _SAMPLE)]
     shift = shift_of(sample.astype(np.float64)).astype(block.dtype)
     sums, squares = sums_about(shift, block, weights)
     offset = sums / rows

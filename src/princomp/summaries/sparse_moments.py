@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray
+from princomp.arrays import FloatArray, column_sums
 from princomp.kernels import csr
-from princomp.kernels.gram import shift_of
+from princomp.kernels.gram import misled, products, shift_of
 from princomp.summaries.blocks import Weights
 
 __all__ = ["sparse_sums"]
@@ -60,14 +60,19 @@ def sparse_sums(
     full = np.flatnonzero(np.bincount(entries.columns, minlength=p) > _FULL_COLUMN * m)
     if full.size:
         dense = block[:, full].toarray().astype(np.float64, copy=False)
-        shift[full] = shift_of(dense, weights)
-        dense -= shift[full]
-        sums[full] = dense.sum(axis=0) if weights is None else weights @ dense
+        near = shift_of(dense, weights)
+        for again in (False, True):
+            moved = dense - near
+            rooted = moved if weights is None else moved * np.sqrt(weights)[:, None]
+            sums[full] = column_sums(moved) if weights is None else weights @ moved
+            squares = products(rooted)
+            if again or not misled(sums[full], squares.diagonal(), rows):
+                break
+            near = near + sums[full] / rows
+        shift[full] = near
         # Against the full columns the others stay unshifted: their own shift is zero.
-        cross, _ = csr.backward(entries, dense, factor=weights, instructions=instructions)
+        cross, _ = csr.backward(entries, moved, factor=weights, instructions=instructions)
         scatter[:, full] = cross
         scatter[full, :] = cross.T
-        if weights is not None:
-            dense *= np.sqrt(weights)[:, None]
-        scatter[np.ix_(full, full)] = dense.T @ dense
+        scatter[np.ix_(full, full)] = squares
     return rows, shift, sums, scatter

@@ -1,0 +1,51 @@
+"""Moments, Columns and Triangles of blocks that try to mislead them, against longdouble."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from helpers import EPS
+from princomp.kernels.gram import sampled_rows
+from princomp.summaries import Columns, Moments, Triangle
+
+# Equal numbers that are added one by one lose 3/16 of a unit each: 48 in a chunk of 256 rows, and
+# less in the sums of those. Sparse rows are added up to 1,024 at a time by NumPy. All of it counts
+# twice where the mean lies as far from the shift as the rows from the mean.
+DENSE, SPARSE = 2 * 64 * EPS, 2 * 2 * 192 * EPS
+
+
+def periodic(m):
+    """Markers in rows of each period that divides m, and columns of noise with them."""
+    periods = [period for period in range(2, m) if m % period == 0]
+    markers = np.zeros((m, len(periods)))
+    for column, period in enumerate(periods):
+        markers[::period, column] = 100 * np.pi
+    return markers
+
+
+def sampled(m):
+    """Markers in the rows of which the first shift is made."""
+    markers = np.zeros((m, 3))
+    markers[sampled_rows(m), 0] = 1e5
+    markers[sampled_rows(m, 16), 1] = 1e5
+    markers[sampled_rows(m, 256), 2] = 1e5
+    return markers
+
+
+@pytest.mark.parametrize("kind", [Moments, Columns, Triangle])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("markers", [periodic(2**12), periodic(3600), sampled(2**15)])
+def test_marker_rows_mislead_no_summary(kind, sparse, markers):
+    rng = np.random.default_rng(0)
+    m, p = markers.shape
+    X = np.c_[markers, markers + rng.standard_normal((m, p))]
+    if sparse:  # of few enough entries, some columns full
+        X = np.c_[markers, np.zeros((m, 9 * p)), X[:, p:] + 50]
+    block = sp.csr_array(X) if sparse else X
+    for weights in (None, rng.random(m) + 0.1):
+        share = np.ones(m) if weights is None else weights
+        centred = X.astype("g") - X[-1]
+        centred -= share @ centred / share.sum()
+        true = (share @ centred**2).astype(float)
+        found = kind.of(block, weights).column_scatter
+        assert (np.abs(found - true) <= (SPARSE if sparse else DENSE) * true).all()
