@@ -106,9 +106,7 @@ def _without_constant_columns(moments: Moments, k: Wanted, total: float) -> Spec
         variances, axes = np.zeros(p), np.zeros((len(inner), p))
         variances[: len(live)] = np.maximum(values, 0.0) / (moments.rows - 1.0)
         axes[:, live] = inner
-        error = roundoff_of_products(
-            p, moments.unit, total, float(variances[0]), moments.count
-        )
+        error = roundoff_of_products(p, moments.unit, total, float(variances[0]), moments.count)
         return Spectrum(_within_rank(variances, limit), axes, total, error)
 
     return told(*eigenpairs(moments.scatter[np.ix_(live, live)], _counting(k, told)))

@@ -83,7 +83,9 @@ def _told(moments: DeviceMoments, values: FloatArray, total: float) -> Spectrum:
     """All variances and no axes, for a rule that counts."""
     limit = min(moments.rank_limit, int(np.count_nonzero(moments.column_scatter)))
     none = np.empty((0, moments.p))
-    return Spectrum(_within_rank(values, limit), none, total, roundoff(moments.p, moments.unit, moments.count))
+    return Spectrum(
+        _within_rank(values, limit), none, total, roundoff(moments.p, moments.unit, moments.count)
+    )
 
 
 def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
