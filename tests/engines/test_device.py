@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from princomp import PCA, Moments, Triangle, load
+from princomp.arrays import EPS
 from princomp.engines import device_spaces
 from princomp.errors import (
     NotAvailableError,
@@ -23,6 +24,7 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
+from princomp.kernels.gram import sampled_rows
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
@@ -306,6 +308,27 @@ def test_other_numbers_become_float32_or_float64(kind, dtype, rng):
     alike(model, expected, 1e-5 if dtype == np.float32 else 1e-12)
     assert model.components_.dtype == dtype
     assert model.transform(X).numpy().dtype == dtype
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.999])
+@pytest.mark.parametrize("n", [1000, 20_000])
+def test_equal_rows_do_not_add_up_their_rounding(library, n, share, rng):
+    X = (rng.random((n, 5)) < share).astype(np.float64)
+    centred = X.astype(np.longdouble) - X.mean(axis=0, dtype=np.longdouble)
+    true = np.linalg.eigvalsh((centred.T @ centred / (n - 1)).astype(np.float64))[::-1]
+    model = PCA().fit(library.there(X))
+    # 512 equal products that are added one by one lose 96 units, and their sums a few.
+    assert (np.abs(model.explained_variance_ - true) <= 128 * EPS * true[0]).all()
+
+
+def test_marker_rows_do_not_mislead_the_shift(library, rng):
+    X = rng.standard_normal((2**15, 3))
+    X[sampled_rows(2**15, 256)] += 1e5
+    X[::128, 1] += 1e5
+    centred = X.astype(np.longdouble) - X.mean(axis=0, dtype=np.longdouble)
+    true = np.linalg.eigvalsh((centred.T @ centred / (2**15 - 1)).astype(np.float64))[::-1]
+    model = PCA().fit(library.there(X))
+    assert (np.abs(model.explained_variance_ - true) <= 128 * EPS * true[0]).all()
 
 
 def test_tensors_of_any_order_and_history(rng):

@@ -1,4 +1,4 @@
-"""Products of tall blocks on a device: float32 over few rows, added up in float64."""
+"""Products of tall blocks on a device: over few rows, added up in float64."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from princomp.summaries.space import Space
 
 __all__ = ["add_gram", "add_product", "mirror", "rows_at_a_time"]
 
-# Rows whose products are summed in their own precision.
-_ROWS = 4096
+# Rows whose products are summed in one call: of few columns few rows, since equal rows round all one
+# way, so that the error grows with their number. Of more columns four times as many, so that
+# adding the products up stays a small part of the work; the error that is allowed grows alike.
+_FEW_ROWS, _ROWS = 512, 4096
 # Columns of a panel of the scatter: of wide rows only the upper triangle is multiplied.
 _PANEL = 1024
 
@@ -31,11 +33,11 @@ def add_gram(space: Space, moved: Any, total: Any) -> None:
 
 
 def add_product(space: Space, left: Any, right: Any, total: Any) -> None:
-    """Add ``leftᵀ right`` to ``total``, a few rows at a time where they are of float32."""
+    """Add ``leftᵀ right`` to ``total``, a few rows at a time."""
     xp, m = space.xp, left.shape[0]
-    few = m if left.dtype == space.doubles else _ROWS
-    whole = m // few * few
     p, q = left.shape[1], right.shape[1]
+    few = min(max(4 * p, _FEW_ROWS), _ROWS)
+    whole = m // few * few
     if whole > few and (whole // few) * p * q <= space.numbers:
         # Of narrow rows many products are one call.
         lefts = xp.reshape(left[:whole, :], (-1, few, p))

@@ -14,6 +14,7 @@ import numpy as np
 
 from princomp.arrays import FloatArray
 from princomp.errors import NotFiniteError
+from princomp.kernels.gram import sampled_rows
 from princomp.summaries.blocks import sum_overflow
 from princomp.summaries.centred_rows import safe_exponent
 from princomp.summaries.device_gram import add_gram, add_product, mirror, rows_at_a_time
@@ -23,7 +24,7 @@ __all__ = ["Sums", "first_fault", "lawful_rows", "sums_of"]
 
 # Rows whose mean is the first guess, and how much larger than the scatter the squares about
 # that guess may be: beyond, the rows are summed again about their mean.
-_SAMPLE, _CANCELLED = 256, 64.0
+_SAMPLE, _CANCELLED = 256, 4.0
 # Sums of squares that a float32 product may have lost digits of, to the end of its range.
 _FLOAT32_TINY = 1e-30
 
@@ -242,7 +243,7 @@ def _first_shift(space: Space, rows: Any, kept: Any) -> tuple[Any, bool]:
     """
     xp, near = space.xp, _near_mean(space, rows, kept)
     if kept is None:
-        away = rows[:: -(-rows.shape[0] // _SAMPLE), :] - near
+        away = _sample(space, rows)[0] - near
         if bool(xp.all(near * near <= xp.mean(away * away, axis=0))):
             return xp.zeros_like(near), True
     return near, False
@@ -251,7 +252,7 @@ def _first_shift(space: Space, rows: Any, kept: Any) -> tuple[Any, bool]:
 def _near_mean(space: Space, rows: Any, kept: Any) -> Any:
     """A row near the mean, exact for constant columns; of finite values alone."""
     xp = space.xp
-    sample = rows[:: -(-rows.shape[0] // _SAMPLE), :]
+    sample, places = _sample(space, rows)
     if kept is None:
         first = sample[0, :]
         return first + xp.mean(sample - first, axis=0)
@@ -259,10 +260,16 @@ def _near_mean(space: Space, rows: Any, kept: Any) -> Any:
     at = xp.argmax(xp.astype(kept, xp.int8))
     first = xp.take(rows, xp.reshape(at, (1,)), axis=0)[0, :]
     moved = sample - first
-    lawful = xp.isfinite(moved) & kept[:: -(-rows.shape[0] // _SAMPLE)][:, None]
+    lawful = xp.isfinite(moved) & xp.take(kept, places, axis=0)[:, None]
     moved = xp.where(lawful, moved, xp.zeros_like(moved))
     first = xp.where(xp.isfinite(first), first, xp.zeros_like(first))
     return first + xp.mean(moved, axis=0)
+
+
+def _sample(space: Space, rows: Any) -> tuple[Any, Any]:
+    """Some of the rows, and their numbers."""
+    places = space.put(sampled_rows(rows.shape[0], _SAMPLE), np.int64)
+    return space.xp.take(rows, places, axis=0), places
 
 
 def first_fault(table: DeviceTable, drop: bool) -> NotFiniteError | None:
