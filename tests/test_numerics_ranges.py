@@ -7,6 +7,7 @@ import pytest
 
 from helpers import EPS, EPS32, aligned, assert_orthonormal, centred, truth
 from princomp import PCA
+from princomp.errors import ConstantColumnError, NotFiniteError
 
 EXACT = ["auto", "full", "covariance_eigh", "row_gram", "lanczos"]
 FINDING_ALL = ["auto", "full", "covariance_eigh", "row_gram"]
@@ -179,3 +180,23 @@ def test_float32_squares_neither_overflow_nor_vanish(factor, solver, shape, rng)
 def test_squares_beyond_float64_are_refused_with_the_next_step(rng):
     with pytest.raises(ValueError, match=r"overflow float64[\s\S]*divide"):
         PCA().fit(rng.standard_normal((50, 3)) * 1e200)
+
+
+@pytest.mark.parametrize("size", [1e-155, 1e-160, 1e-170, 1e-310])
+@pytest.mark.parametrize("solver", EXACT)
+@pytest.mark.parametrize("shape", [(50, 3), (3, 50), (2000, 100)])
+def test_squares_below_float64_are_refused_and_not_taken_for_constant_columns(
+    size, solver, shape, rng
+):
+    X = rng.standard_normal(shape)
+    for scale in (None, "unit"):
+        with pytest.raises(NotFiniteError, match=r"column 0 underflow float64[\s\S]*multiply"):
+            PCA(2, svd_solver=solver, scale=scale).fit(size * X)
+    # A small column among others takes part as far as it counts.
+    X[:, 1] *= size
+    model = PCA(2, svd_solver=solver).fit(X)
+    X[:, 1] = 0.0
+    expected = PCA(2, svd_solver=solver).fit(X).explained_variance_
+    np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
+    with pytest.raises(ConstantColumnError, match="column 1"):
+        PCA(2, svd_solver=solver, scale="unit").fit(X)

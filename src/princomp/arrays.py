@@ -30,6 +30,7 @@ __all__ = [
     "eigh",
     "eigh_top",
     "fix_signs",
+    "not_vanished",
     "one_blas_thread",
     "qr_r",
     "reproducible",
@@ -43,6 +44,7 @@ __all__ = [
 FloatArray = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 
+_SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 # Bytes of a cache line.
 LINE = 64
 # Rows of an outer product that are added at a time: 2**15 doubles stay in the cache.
@@ -117,6 +119,15 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     high = a + b
     part = high - a
     return high, (a - (high - part)) + (b - part)
+
+
+def not_vanished(squares: FloatArray, sums: FloatArray) -> FloatArray:
+    """Sums of squares (p,), never zero where the sums are not: then the squares have vanished.
+
+    The smallest number in place of zero tells such columns from constant ones.
+    """
+    vanished = (squares == 0.0) & (sums != 0.0)
+    return np.where(vanished, _SMALLEST, squares) if vanished.any() else squares
 
 
 def fix_signs(axes: FloatArray) -> FloatArray:

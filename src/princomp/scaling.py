@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from princomp.arrays import FloatArray
-from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError, ShapeError
+from princomp.errors import (
+    ConstantColumnError,
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
 from princomp.summaries import Extremes
 
 __all__ = ["divisors"]
@@ -29,7 +35,10 @@ def divisors(
         Naming the columns without spread.
     NotAvailableError
         For a range that was not kept.
+    NotFiniteError
+        Where squares were so small that float64 lost digits of them.
     """
+    _check_underflow(summary, scale is not None, names)
     if scale is None:
         return None
     if isinstance(scale, str):
@@ -56,6 +65,23 @@ def divisors(
             )
         return divisor
     return _given_scale(scale, summary.p, names)
+
+
+def _check_underflow(summary: Any, each: bool, names: Names) -> None:
+    """Refuse columns whose squares are subnormal on an average: they have lost digits.
+
+    Unless ``each`` column counts, one of ordinary size makes up for those.
+    """
+    least = summary.count * np.finfo(np.float64).tiny
+    squares = summary.column_scatter
+    low = (squares > 0.0) & (squares < least)
+    if low.any() and (each or not (squares >= least).any()):
+        column = int(np.flatnonzero(low)[0])
+        raise NotFiniteError(
+            f"the squares of {_label(names, column)} underflow float64",
+            place={"column": _name(names, column)},
+            hint="multiply the column by a power of ten",
+        )
 
 
 def _given_scale(scale: Any, p: int, names: Names) -> FloatArray:

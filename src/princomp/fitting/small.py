@@ -23,6 +23,8 @@ __all__ = ["fit_small"]
 # Numbers below which what the general way does besides shows. Rows that need it after all were
 # summed in vain here.
 _FEW = 2**17
+# Total variances that any of so few columns with digits left exceeds.
+_TINY = MOST * float(np.finfo(np.float64).tiny)
 # Unit roundoff of the products.
 _UNITS = {"f": float(np.finfo(np.float32).eps), "d": EPS}
 
@@ -57,6 +59,8 @@ def fit_small(data: Any, request: Request) -> Fitted | None:
     if found is None:
         return None
     mean, low, scatter, small = found
+    if small.total < _TINY and scatter.any():
+        return None  # squares may have underflowed
     summary = Moments(float(n), n, mean, low, scatter, _UNITS[data.dtype.char])
     k = check_wanted(wanted, summary, "auto")
     assert type(k) is int  # as what was wanted is

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace PRINCOMP_ISA {
 namespace {
@@ -159,6 +160,9 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
     lift<T, bytes>(scatter, columns);
     for (index i = 0; i < p; ++i) {
         const double offset = sums[i] / total;
+        // Squares that vanished: the column is not constant, and must not look like it.
+        if (scatter[i * p + i] == 0.0 && sums[i] != 0.0)
+            scatter[i * p + i] = std::numeric_limits<double>::denorm_min();
         const double base = double(shift[i]), high = base + offset, part = high - base;
         mean[i] = high;
         low[i] = (base - (high - part)) + (offset - part);

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray, add_outer, column_sums, scratch, two_sum
+from princomp.arrays import FloatArray, add_outer, column_sums, not_vanished, scratch, two_sum
 from princomp.kernels import native
 
 __all__ = [
@@ -138,6 +138,7 @@ def moments_twin(
         answer = answer_of(block, shift, sums, scatter.diagonal(), -(-m // step), dtype)
         if answer != native.DONE:
             return BlockMoments(answer, sums, sums, scatter)
+        np.fill_diagonal(scatter, not_vanished(scatter.diagonal(), sums))
         offset = sums / rows
         add_outer(scatter, -rows, offset)
         mean, low = two_sum(shift.astype(np.float64, copy=False), offset)

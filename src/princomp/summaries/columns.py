@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import EPS, FloatArray, two_sum
+from princomp.arrays import EPS, FloatArray, not_vanished, two_sum
 from princomp.kernels.columns import stored_about, sums_about
 from princomp.kernels.entries import Entries, entries_of
 from princomp.kernels.gram import sampled_rows
@@ -140,7 +140,7 @@ def _summed(
         offset = sums[again] / rows
         mean[again], low[again] = two_sum(about, offset)
         scatter[again] = np.maximum(squares - rows * offset**2, 0.0)
-    return mean, low, scatter, sums
+    return mean, low, not_vanished(scatter, sums), sums
 
 
 def _of_sparse(block: Any, weights: Weights) -> Columns:
@@ -171,7 +171,7 @@ def _of_sparse(block: Any, weights: Weights) -> Columns:
             # Constant columns must come out as exactly constant: shift by a stored value.
             full = np.flatnonzero(cancelled & (count == m))
             shift[full] = _last_stored(entries, full)
-    return Columns(mass, m, mean, low, scatter)
+    return Columns(mass, m, mean, low, not_vanished(scatter, offset))
 
 
 def _last_stored(entries: Entries, columns: NDArray[np.intp]) -> FloatArray:

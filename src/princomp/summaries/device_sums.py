@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray
+from princomp.arrays import FloatArray, not_vanished
 from princomp.errors import NotFiniteError
 from princomp.kernels.gram import sampled_rows
 from princomp.summaries.blocks import sum_overflow
@@ -217,7 +217,7 @@ class _Total:
         told = space.get(space.xp.stack([shift, offset, squares]))
         return Sums(
             self.rows, self.count, self.dropped, told[0], told[1],
-            np.maximum(told[2], 0.0), self.product,
+            not_vanished(np.maximum(told[2], 0.0), told[1]), self.product,
         )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from princomp.arrays import (
     add_outer,
     added_with_outer,
     divided,
+    not_vanished,
     two_sum,
 )
 from princomp.errors import NotFiniteError
@@ -236,6 +237,8 @@ def _added(
         rows, count, mean, low, delta, between = joined
         unit = max(unit, moments.unit)
     wide.add(packed, moments.scatter, between, delta, threads=threads)
+    diagonal = moments.scatter.diagonal()
+    np.fill_diagonal(moments.scatter, not_vanished(diagonal, packed.sums))
     return _Upper(rows, count, mean, low, moments.scatter, unit, moments.centred, packed.memory)
 
 
@@ -283,6 +286,7 @@ def _overflow(sums: FloatArray, squares: FloatArray) -> NotFiniteError:
 def _of_sparse(block: Any, weights: Weights) -> Moments:
     """Raw sums of shifted rows, moved to their mean."""
     rows, shift, sums, scatter = sparse_sums(block, weights)
+    np.fill_diagonal(scatter, not_vanished(scatter.diagonal(), sums))
     offset = sums / rows
     add_outer(scatter, -rows, offset)
     mean, low = two_sum(shift, offset)

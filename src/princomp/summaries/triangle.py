@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, qr_r, two_sum
+from princomp.arrays import EPS, FloatArray, not_vanished, qr_r, two_sum
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
@@ -85,7 +85,10 @@ class Triangle(Centred):
     @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,)."""
-        return np.einsum("ij,ij->j", self.factor, self.factor)
+        squares: FloatArray = np.einsum("ij,ij->j", self.factor, self.factor)
+        if not squares.all():
+            squares = not_vanished(squares, self.factor.any(axis=0))
+        return squares
 
     def merge(self, other: Triangle) -> Triangle:
         """Triangle of the rows of both."""
