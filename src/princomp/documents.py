@@ -140,6 +140,7 @@ def _of_kernel(model: KernelPCA) -> dict[str, Any]:
         "n_components": model.n_components_,
         "kernel": model.kernel,
         "gamma": model.plan_.gamma,
+        "scale": None if model.scale_ is None else model.scale_.tolist(),
         "approximation": model.approximation,
         "approximation_error": None if np.isnan(error) else error,
         "pre_image": model.pre_image,

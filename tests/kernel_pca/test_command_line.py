@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 
@@ -29,6 +30,23 @@ def expected(arrests):
 def spread(n, p=4, seed=0):
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n, p)) * np.linspace(3, 1, p) + 2
+
+
+@pytest.mark.parametrize("approximation", [(), ("--approximation", "nystrom", "--landmarks", 30)])
+def test_scaled_columns_are_those_of_the_model(princomp, tmp_path, arrests, approximation):
+    done = princomp(*BACK, "--scale", "unit", *approximation, "--json")
+    assert done.code == 0, done.err
+    model = package.load(tmp_path / "usarrests_pca" / "model.pca")
+    divisors = arrests.std(axis=0, ddof=1)
+    np.testing.assert_allclose(json.loads(done.out)["scale"], divisors, rtol=1e-12)
+    given = {"kernel": "rbf", "gamma": "median", "pre_image": "fixed_point", "scale": "unit"}
+    if approximation:
+        given |= {"approximation": "nystrom", "n_landmarks": 30}
+    known = package.KernelPCA(2, **given).fit(arrests)
+    np.testing.assert_allclose(model.eigenvalues_, known.eigenvalues_, rtol=1e-9)
+    scores = numbers(tmp_path / "usarrests_pca" / "scores.csv")
+    np.testing.assert_allclose(scores, known.transform(arrests), atol=1e-9)
+    np.testing.assert_array_equal(model.inverse_transform(scores), known.inverse_transform(scores))
 
 
 def test_the_flags_know_the_kernels():
@@ -324,8 +342,8 @@ def test_what_cannot_be_merged_says_why(princomp, tmp_path):
         (("--pre-image", "ridge"), "--pre-image is of a kernel PCA"),
         (("--alpha", 1), "--alpha is of a kernel PCA"),
         (("--kernel", "rbf", "-k", "parallel"), "rule for a linear PCA"),
-        (("--kernel", "rbf", "--scale", "unit"), "--scale unit does not go with --kernel"),
-        (("--kernel", "rbf", "--scale", "mad"), "--scale mad does not go with --kernel"),
+        (("--kernel", "precomputed", "--scale", "unit"), "--kernel precomputed has none"),
+        (("--kernel", "rbf", "--scale", "mad"), "--scale mad is of a robust fit"),
         (("--kernel", "rbf", "--no-center"), "--no-center does not go with --kernel"),
         (("--kernel", "rbf", "--solver", "full"), "--solver does not go with --kernel"),
         (("--kernel", "rbf", "--checkpoint", "c"), "--checkpoint does not go with --kernel"),

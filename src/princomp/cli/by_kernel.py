@@ -120,11 +120,8 @@ def check_kernel(options: dict[str, Any]) -> None:
         raise click.UsageError(
             f"-k {options['k']} is a rule for a linear PCA; with --kernel give a number or a share"
         )
-    if options["scale"] != "none":
-        raise click.UsageError(
-            f"--scale {options['scale']} does not go with --kernel, which takes columns as they "
-            "are: divide them before (in Python, StandardScaler in a pipeline)"
-        )
+    if kernel == "precomputed" and options["scale"] != "none":
+        raise click.UsageError("--scale divides columns of rows, and --kernel precomputed has none")
     others = (
         ("robust", False, "choose one of the two"),
         ("support", None, "it is of a robust fit"),
@@ -185,6 +182,7 @@ def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
         kernel=options["kernel"],
         missing=options["missing"],
         memory_limit=options["memory"],
+        scale=None if options["scale"] == "none" else options["scale"],
         **given,
     )
     Asked.of(model)

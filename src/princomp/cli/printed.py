@@ -61,7 +61,8 @@ def _print_kernel(model: KernelPCA) -> None:
     k, gamma, error = model.n_components_, model.plan_.gamma, model.approximation_error_
     click.echo(
         f"{model.n_samples_:,} rows × {model.n_features_in_:,} columns, kernel {model.kernel}"
-        f"{'' if gamma is None else f', gamma {gamma:.6g}'}: {k} component"
+        f"{'' if gamma is None else f', gamma {gamma:.6g}'}"
+        f"{'' if model.scale_ is None else ', scaled columns'}: {k} component"
         f"{' holds' if k == 1 else 's hold'} {float(model.explained_variance_ratio_.sum()):.1%} "
         "of the variance in its feature space"
     )

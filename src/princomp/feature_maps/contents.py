@@ -14,7 +14,7 @@ from princomp.feature_maps.nystrom import Nystrom
 from princomp.feature_maps.polynomial import TensorSketch
 from princomp.kernel_functions import KERNELS, KernelFunction
 
-__all__ = ["restored"]
+__all__ = ["lawful_divisors", "restored"]
 
 _KINDS: dict[str, Any] = {kind.kind: kind for kind in (Nystrom, Fourier, TensorSketch)}
 
@@ -59,12 +59,17 @@ def restored(words: dict[str, Any], arrays: dict[str, Any]) -> FeatureMap:
     p, shift = words["p"], arrays.get("shift")
     if shift is not None and (shift.shape != (p,) or not np.isfinite(shift).all()):
         raise ModelFileError("array 'shift' of a feature map is not one number a column")
+    divisors = arrays.get("divisors")
+    if divisors is not None and not lawful_divisors(divisors, p):
+        raise ModelFileError("array 'divisors' of a feature map is not one divisor a column")
     if kind == "nystrom":
         _check_landmarks(p, arrays)
-    elif set(arrays) - {"shift"}:
+    elif set(arrays) - {"shift", "divisors"}:
         raise ModelFileError(f"a {kind} map holds arrays {sorted(arrays)}")
     kernel = KernelFunction(
-        words["kernel"], words["gamma"], words["degree"], words["coef0"], shift=shift
+        *(words[name] for name in ("kernel", "gamma", "degree", "coef0")),
+        shift=shift,
+        divisors=divisors,
     )
     try:
         made: FeatureMap = _KINDS[kind].from_contents(kernel, words, arrays)
@@ -73,8 +78,14 @@ def restored(words: dict[str, Any], arrays: dict[str, Any]) -> FeatureMap:
     return made
 
 
+def lawful_divisors(divisors: Any, p: int) -> bool:
+    """Whether an array holds what the columns may be divided by."""
+    lawful = divisors.shape == (p,) and divisors.dtype == np.float64
+    return bool(lawful and np.isfinite(divisors).all() and (divisors > 0).all())
+
+
 def _check_landmarks(p: int, arrays: dict[str, Any]) -> None:
-    names = set(arrays) - {"shift"}
+    names = set(arrays) - {"shift", "divisors"}
     parts = {f"points.{name}" for name in ("data", "indices", "indptr")}
     if names not in ({"weights", "points"}, {"weights"} | parts):
         raise ModelFileError(f"a map by landmarks holds arrays {sorted(arrays)}")

@@ -149,6 +149,8 @@ def _by_landmarks(map: Nystrom, space: Space) -> _Images:
     shift = None
     if kernel.shift is not None:
         points, shift = points - kernel.shift, space.put(kernel.shift)
+    if kernel.divisors is not None:
+        points = points / kernel.divisors
     if kernel.name == "cosine":
         lengths = np.sqrt((points.astype(np.float64) ** 2).sum(axis=1))
         points = points / np.where(lengths > 0, lengths, 1.0)[:, None]
@@ -156,6 +158,9 @@ def _by_landmarks(map: Nystrom, space: Space) -> _Images:
     work = space.doubles if kernel.name == "rbf" or shift is not None else kind
     sides = space.put(points.T, np.float64 if work == space.doubles else map.dtype)
     squares = space.put((np.asarray(points, dtype=np.float64) ** 2).sum(axis=1))
+    divisors = None
+    if kernel.divisors is not None:
+        divisors = space.put(kernel.divisors, np.float64 if work == space.doubles else map.dtype)
     gamma = 1.0 if kernel.gamma is None else float(kernel.gamma)
     degree, coef0 = float(kernel.degree), float(kernel.coef0)
 
@@ -163,6 +168,8 @@ def _by_landmarks(map: Nystrom, space: Space) -> _Images:
         rows = xp.astype(rows, work, copy=False)
         if shift is not None:
             rows = rows - shift
+        if divisors is not None:
+            rows = rows / divisors
         if kernel.name == "cosine":
             lengths = xp.sqrt(xp.sum(rows * rows, axis=1))
             rows = rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]

@@ -129,7 +129,8 @@ class FeatureMap:
 
     def arrays(self) -> dict[str, Any]:
         """What a file holds of it in arrays."""
-        return {} if self.kernel.shift is None else {"shift": self.kernel.shift}
+        given = {"shift": self.kernel.shift, "divisors": self.kernel.divisors}
+        return {name: array for name, array in given.items() if array is not None}
 
     @cached_property
     def _digest(self) -> str:

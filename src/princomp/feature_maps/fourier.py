@@ -117,7 +117,10 @@ class Fourier(FeatureMap):
         """W (p, D/2), in float64."""
         gamma = float(self.kernel.gamma or 0.0)
         drawn = _drawn(self.p, self.count, self.seed, self.kernel.name)
-        return drawn * (gamma if self.kernel.name == "laplacian" else np.sqrt(gamma))
+        waves = drawn * (gamma if self.kernel.name == "laplacian" else np.sqrt(gamma))
+        # Angles are those of divided rows.
+        divisors = self.kernel.divisors
+        return waves if divisors is None else waves / divisors[:, None]
 
     @cached_property
     def _waves(self) -> FloatArray:

@@ -117,7 +117,8 @@ def landmarks(
     if sample.shape[0] <= count:
         return Landmarks(sample, rule, rows)
     if rule == "kmeans":
-        return Landmarks(_centres(sample, count, seed), rule, rows)
+        divisors = None if kernel is None else kernel.divisors
+        return Landmarks(_centres(sample, count, seed, divisors), rule, rows)
     if kernel is None:
         raise ParameterError(
             "landmarks='leverage' goes by a kernel, and none is given",
@@ -190,7 +191,7 @@ def _given(points: Any, p: int) -> Any:
     return found.copy()  # kept, whatever becomes of the caller's
 
 
-def _centres(sample: Any, count: int, seed: int) -> FloatArray:
+def _centres(sample: Any, count: int, seed: int, divisors: FloatArray | None = None) -> FloatArray:
     """Centres (m, p) of k-means; it begins at the first rows of the sample."""
     if is_sparse(sample):
         raise ParameterError(
@@ -205,13 +206,16 @@ def _centres(sample: Any, count: int, seed: int) -> FloatArray:
     # precision of the rows.
     mean = sample.mean(axis=0, dtype=np.float64)
     rows = sample.astype(np.float64) - mean
+    if divisors is not None:
+        rows /= divisors
     found = KMeans(count, init=rows[:count], n_init=1, max_iter=_STEPS, random_state=seed)
     with threadpool_limits(1), warnings.catch_warnings():
         # Rows so near each other that fewer centres are found; landmarks may repeat. Threads
         # would add up the rows of a centre in another order each time.
         warnings.simplefilter("ignore")
         found.fit(rows)
-    return np.asarray(found.cluster_centers_ + mean, dtype=sample.dtype)
+    centres = found.cluster_centers_ if divisors is None else found.cluster_centers_ * divisors
+    return np.asarray(centres + mean, dtype=sample.dtype)
 
 
 def _by_leverage(

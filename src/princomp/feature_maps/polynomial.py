@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from princomp.arrays import FloatArray
 from princomp.errors import ParameterError
 from princomp.feature_maps.feature_map import ROWS, FeatureMap
-from princomp.kernel_functions import KernelFunction
+from princomp.kernel_functions import KernelFunction, divided
 from princomp.summaries.blocks import is_sparse
 
 __all__ = ["TensorSketch"]
@@ -101,6 +101,8 @@ class TensorSketch(FeatureMap):
     def _block(self, rows: Any, out: FloatArray) -> None:
         assert self.kernel.gamma is not None
         scale = np.sqrt(self.kernel.gamma)
+        if self.kernel.divisors is not None:
+            rows = divided(rows, self.kernel.divisors)
         turned = rows.T.tocsc() if is_sparse(rows) else rows.T
         # coef0 is the square of one more cell of each row.
         constant = np.sqrt(self.kernel.coef0)

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from princomp.arrays import FloatArray
 from princomp.summaries.blocks import is_sparse
 
-__all__ = ["KERNELS", "KernelFunction", "Sides"]
+__all__ = ["KERNELS", "KernelFunction", "Sides", "divided"]
 
 # Of products of rows, and those that scikit-learn computes entry by entry.
 _PRODUCTS = ("linear", "poly", "polynomial", "rbf", "sigmoid", "cosine")
@@ -59,6 +59,8 @@ class KernelFunction:
     shift : ndarray of shape (p,), optional
         Subtracted from all rows. Centred kernels do not change by it where they depend on
         differences, and large numbers no longer cancel.
+    divisors : ndarray of shape (p,), optional
+        What the columns of all rows are divided by: the kernel is one of scaled rows.
     """
 
     name: str
@@ -68,6 +70,7 @@ class KernelFunction:
     call: Callable[..., Any] | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     shift: FloatArray | None = None
+    divisors: FloatArray | None = None
 
     @property
     def of_products(self) -> bool:
@@ -90,7 +93,7 @@ class KernelFunction:
 
     def sides(self, rows: Any) -> Sides:
         """Rows (m, p), dense or CSR, as tiles take them."""
-        rows = self._shifted(rows)
+        rows = self._prepared(rows)
         sparse = is_sparse(rows)
         if not self.of_products:
             return Sides(rows, rows)
@@ -109,11 +112,11 @@ class KernelFunction:
         away, ones = (-self.gamma * _squares(rows))[:, None], np.ones((rows.shape[0], 1))
         return Sides(_beside(2 * self.gamma * rows, away, ones), _beside(rows, ones, away))
 
-    def _shifted(self, rows: Any) -> Any:
-        """Rows as the fit's were taken: sparse ones become dense where those were."""
-        if self.shift is None:
-            return rows
-        return (rows.toarray() if is_sparse(rows) else rows).astype(np.float64) - self.shift
+    def _prepared(self, rows: Any) -> Any:
+        """Rows shifted and scaled; sparse ones become dense where there is a shift."""
+        if self.shift is not None:
+            rows = (rows.toarray() if is_sparse(rows) else rows).astype(np.float64) - self.shift
+        return rows if self.divisors is None else divided(rows, self.divisors)
 
     def tile(self, left: Sides, right: Sides, dtype: Any = np.float64) -> FloatArray:
         """Values (a, b) of the kernel between rows, as a new array.
@@ -162,7 +165,7 @@ class KernelFunction:
         """The kernel of each row with itself (m,), in float64."""
         if self.name in ("rbf", "laplacian", "chi2"):
             return np.ones(rows.shape[0])
-        rows = self._shifted(rows)
+        rows = self._prepared(rows)
         if self.name == "additive_chi2":
             return np.zeros(rows.shape[0])
         if not self.of_products:
@@ -175,6 +178,14 @@ class KernelFunction:
             return (squares > 0).astype(np.float64)
         values = self.gamma * squares + self.coef0
         return np.tanh(values) if self.name == "sigmoid" else values**self.degree
+
+
+def divided(rows: Any, divisors: FloatArray) -> Any:
+    """Rows (m, p), dense or CSR, with each column divided by its number, in their precision."""
+    if not is_sparse(rows):
+        return (rows / divisors).astype(rows.dtype, copy=False)
+    values = (rows.data / divisors[rows.indices]).astype(rows.dtype, copy=False)
+    return sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
 
 
 def _squares(rows: Any) -> FloatArray:

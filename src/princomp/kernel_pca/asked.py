@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from princomp.arrays import FloatArray
 from princomp.errors import ParameterError
-from princomp.kernel_functions import KERNELS, KernelFunction, median_gamma
+from princomp.kernel_functions import KERNELS, KernelFunction, divided, median_gamma
 from princomp.memory import byte_count, memory_limit
 from princomp.missing import METHODS
 from princomp.parameters import is_a
@@ -20,6 +21,7 @@ from princomp.seeds import check_random_state, seed_of
 __all__ = ["APPROXIMATIONS", "PRE_IMAGES", "Asked"]
 
 APPROXIMATIONS = ("nystrom", "features")
+_SCALES = ("unit", "pareto", "range")
 _MISSING = ("error", "drop", *METHODS)
 # scikit-learn's names for solvers, and what answers to them here.
 _SOLVERS = {"auto": "auto", "dense": "eigh", "arpack": "lanczos", "randomized": "lanczos"}
@@ -46,6 +48,9 @@ class Asked(NamedTuple):
     memory: int | None
     random_state: Any
     threads: int | None
+    scale: Any = None
+    # Found of the rows; see :func:`~princomp.kernel_pca.scaled.with_divisors`.
+    divisors: FloatArray | None = None
 
     @classmethod
     def of(cls, model: Any) -> Asked:
@@ -79,6 +84,7 @@ class Asked(NamedTuple):
             None if model.memory_limit is None else byte_count(model.memory_limit),
             model.random_state,
             None if jobs is None or jobs < 1 else int(jobs),
+            model.scale,
         )
 
     def seeded(self) -> Asked:
@@ -104,13 +110,21 @@ class Asked(NamedTuple):
     def function(self, sample: Any) -> KernelFunction:
         """The kernel, with γ from rows (m, p) where it is not a number."""
         if callable(self.kernel):
-            return KernelFunction("callable", call=self.kernel, parameters=self.kernel_params)
+            return KernelFunction(
+                "callable",
+                call=self.kernel,
+                parameters=self.kernel_params,
+                divisors=self.divisors,
+            )
         gamma = self.gamma
         if gamma is None:
             gamma = 1.0 / sample.shape[1]
         elif isinstance(gamma, str):
-            gamma = median_gamma(sample)
-        return KernelFunction(self.kernel, float(gamma), self.degree, self.coef0)
+            scaled = sample if self.divisors is None else divided(sample, self.divisors)
+            gamma = median_gamma(scaled)
+        return KernelFunction(
+            self.kernel, float(gamma), self.degree, self.coef0, divisors=self.divisors
+        )
 
 
 def _check_each(model: Any) -> None:
@@ -123,6 +137,8 @@ def _check_each(model: Any) -> None:
     lawful.among("approximation", (None, *APPROXIMATIONS))
     lawful.among("pre_image", (None, *PRE_IMAGES))
     lawful.among("missing", _MISSING)
+    if isinstance(model.scale, str):
+        lawful.among("scale", _SCALES, "None, one divisor a column")
     gamma = model.gamma
     if not (gamma is None or (isinstance(gamma, str) and gamma == "median")):
         lawful.number("gamma", 0, "None, 'median' or")
@@ -172,6 +188,12 @@ def _check_precomputed(model: Any, pre_image: str | None) -> None:
             f"approximation={model.approximation!r} needs rows, and the kernel is precomputed",
             place={"parameter": "approximation"},
             hint="leave approximation out, or give rows and the name of a kernel",
+        )
+    if model.scale is not None:
+        raise ParameterError(
+            "scale divides the columns of rows, and the kernel is precomputed",
+            place={"parameter": "scale"},
+            hint="scale the rows before their kernel is computed",
         )
     if isinstance(model.gamma, str):
         raise ParameterError(

@@ -124,6 +124,14 @@ class KernelAttributes:
         return fitted.expansion.points
 
     @property
+    def scale_(self) -> FloatArray | None:
+        """What the columns are divided by (p,), or None."""
+        fitted = self._state
+        kernel = fitted.expansion.function if isinstance(fitted, ExactFit) else fitted.map.kernel
+        divisors: FloatArray | None = kernel.divisors
+        return divisors
+
+    @property
     def gamma_(self) -> float | None:
         """γ as it was used; of a kernel matrix that was given, as it was asked for, or 1/n."""
         fitted = self._state

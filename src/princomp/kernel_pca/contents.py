@@ -50,6 +50,7 @@ _LAWFUL: dict[str, Callable[[Any], bool]] = {
         type(value) is dict
         and isinstance(value["kernel"], str)
         and (isinstance(value["landmarks"], str) or value["landmarks"] == {"array": True})
+        and (isinstance(value.get("scale"), str | None) or value["scale"] == {"array": True})
     ),
     "columns": lambda value: value is None or texts(value),
     "id_column": text,
@@ -142,6 +143,11 @@ def restored(tensors: dict[str, Any], document: dict[str, Any]) -> tuple[Kept, d
     if isinstance(parameters["landmarks"], dict):
         points = None if fitted.expansion is None else fitted.expansion.points
         parameters["landmarks"] = "uniform" if points is None else points
+    divisors = function.divisors
+    if (parameters.get("scale") is None) is not (divisors is None):
+        raise ModelFileError("its parameter 'scale' and its divisors do not go together")
+    if isinstance(parameters.get("scale"), dict):
+        parameters["scale"] = divisors
     ridge = _restored_ridge(learned, function, fitted.k, p) if document["learned"] else None
     if ridge is None and learned:
         raise ModelFileError("it holds a pre-image that nobody learned")
@@ -187,7 +193,8 @@ def _restored_pca(document: dict[str, Any] | None, arrays: dict[str, Any]) -> An
 def _restored_ridge(arrays: dict[str, Any], function: KernelFunction, k: int, p: int) -> Ridge:
     m = arrays.get("scores", np.empty(0)).shape[0]
     check_arrays(arrays, {"scores": (m, k), "coefficients": (m, p)})
-    return Ridge(replace(function, shift=None), arrays["scores"], arrays["coefficients"])
+    plain_function = replace(function, shift=None, divisors=None)
+    return Ridge(plain_function, arrays["scores"], arrays["coefficients"])
 
 
 def _function_of(fitted: ExactFit | ImageFit) -> KernelFunction:
@@ -215,6 +222,8 @@ def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(parameters["landmarks"], str):
         parameters["landmarks"] = {"array": True}  # they are those of the map
     parameters["random_state"] = number_of(parameters["random_state"])
+    if not isinstance(parameters["scale"], str | None):
+        parameters["scale"] = {"array": True}  # they are those of the kernel
     # Named kernels take none: they are of a function, which no file holds.
     parameters["kernel_params"] = None
     return {name: plain(name, value) for name, value in parameters.items()}

@@ -18,6 +18,7 @@ from princomp.kernel_pca.images import fit_images, made_map
 from princomp.kernel_pca.over_time import ImagesOverTime
 from princomp.kernel_pca.rows import complete_rows, counted, filler_for, held, part, square
 from princomp.kernel_pca.saving import Saves
+from princomp.kernel_pca.scaled import with_divisors
 from princomp.missing import METHODS
 from princomp.progress import Tell
 from princomp.sources.any import Rows
@@ -104,6 +105,10 @@ class KernelPCA(
         "nipals" take rows in memory.
     memory_limit : str, int or None, default=None
         By how much a fit may make the process grow.
+    scale : None, "unit", "pareto", "range" or array of shape (p,), default=None
+        What the columns are divided by before the kernel, as for :class:`PCA`; γ is of the
+        scaled rows. Everything else stays in the units of the data: points, landmarks (also
+        those that are given) and pre-images.
 
     Attributes
     ----------
@@ -168,6 +173,7 @@ class KernelPCA(
         n_neighbors: int = 10,
         missing: str = "error",
         memory_limit: int | str | None = None,
+        scale: Any = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -193,6 +199,7 @@ class KernelPCA(
         self.n_neighbors = n_neighbors
         self.missing = missing
         self.memory_limit = memory_limit
+        self.scale = scale
 
     # ---- fitting ---------------------------------------------------------------------
 
@@ -289,6 +296,7 @@ class KernelPCA(
             rows, weights = counted(rows, weights if kept is None else part(weights, kept))
             if self.copy_X and rows is data:
                 rows = rows.copy()  # the model keeps them, whatever becomes of the caller's
+            asked = with_divisors(asked, rows, weights, columns, file)
             fitted = fit_exact(asked.function(rows), rows, weights, asked, dropped=dropped)
             self._fitted = replace(fitted, complete=len(fitted.spectrum.axes.T) == n)
         if self.remove_zero_eig:
@@ -312,7 +320,7 @@ class KernelPCA(
         if not isinstance(data, Source):
             # A row that does not count is no landmark.
             data, weights = counted(data, weights)
-        asked = asked.seeded()
+        asked = with_divisors(asked.seeded(), data, weights, columns, file)
         made = made_map(data, asked)
         self._fitted = fit_images(made, self._images_model(asked), asked, weights, progress)
         return data

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp.errors import ModelFileError
+from princomp.feature_maps import lawful_divisors
 from princomp.feature_space import Expansion
 from princomp.kernel_functions import KERNELS, KernelFunction
 from princomp.kernel_pca.fits import ExactFit
@@ -75,6 +76,7 @@ def described_exact(fitted: ExactFit) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     for name, array in (
         ("shift", function.shift),
+        ("divisors", function.divisors),
         ("roots", fitted.roots),
         ("residuals", spectrum.residuals),
     ):
@@ -136,7 +138,7 @@ def restored_exact(arrays: dict[str, Any], words: dict[str, Any], p: int) -> Exa
         raise ModelFileError("the eigenvectors are not orthonormal")
     dtype = np.dtype(words["dtype"])
     expansion = Expansion(
-        _restored_function(words, arrays.get("shift")),
+        _restored_function(words, arrays.get("shift"), arrays.get("divisors")),
         points,
         arrays["weights"],
         arrays["mean"],
@@ -158,9 +160,11 @@ def restored_exact(arrays: dict[str, Any], words: dict[str, Any], p: int) -> Exa
     )
 
 
-def _restored_function(words: dict[str, Any], shift: Any) -> KernelFunction:
+def _restored_function(words: dict[str, Any], shift: Any, divisors: Any) -> KernelFunction:
     function = KernelFunction(
-        words["kernel"], words["gamma"], words["degree"], words["coef0"], shift=shift
+        *(words[name] for name in ("kernel", "gamma", "degree", "coef0")),
+        shift=shift,
+        divisors=divisors,
     )
     if (function.takes_gamma and function.gamma is None) or not (
         shift is None or function.of_differences
@@ -196,9 +200,11 @@ def _check_arrays(arrays: dict[str, Any], n: int, k: int, p: int) -> None:
         "variances": (arrays["variances"].size,),
         "axes": (k, n),
     }
-    optional = {"shift": (p,), "roots": (n, 1), "residuals": (k,)}
+    optional = {"shift": (p,), "divisors": (p,), "roots": (n, 1), "residuals": (k,)}
     shapes |= {name: shape for name, shape in optional.items() if name in arrays}
     check_arrays(arrays, shapes)
+    if "divisors" in arrays and not lawful_divisors(arrays["divisors"], p):
+        raise ModelFileError("array 'divisors' is not one divisor a column")
     if len(arrays["variances"]) < k:
         raise ModelFileError("it has fewer variances than eigenvectors")
     for name in ("variances", "residuals", "roots"):

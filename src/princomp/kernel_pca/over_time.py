@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from princomp.errors import NotAvailableError, ParameterError, ShapeError
 from princomp.estimator import PCA
 from princomp.feature_maps import mapped
-from princomp.inputs import TableInput, with_weights
+from princomp.inputs import TableInput, checked_weights, with_weights
 from princomp.kernel_pca.asked import Asked
 from princomp.kernel_pca.fits import ExactFit, ImageFit
 from princomp.kernel_pca.images import made_map
+from princomp.kernel_pca.scaled import with_divisors
 from princomp.missing import METHODS
 
 __all__ = ["ImagesOverTime"]
@@ -44,7 +45,7 @@ class ImagesOverTime(TableInput):
 
     @_where_summed
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows. The map is made of the first ones given, and kept.
+        """Add rows. The map and the divisors of ``scale`` are made of the first ones, and kept.
 
         So the landmarks are some of the first rows: give many at first, or ``landmarks`` as an
         array. Nothing is solved here; reading an attribute does that.
@@ -73,10 +74,11 @@ class ImagesOverTime(TableInput):
         try:
             fitted = self.__dict__.get("_fitted")
             X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
-            data, _, _ = self._rows(X, reset=fitted is None)
+            data, columns, file = self._rows(X, reset=fitted is None)
             if fitted is None:
                 _check_enough(data, asked)
-                asked = asked.seeded()
+                weights = checked_weights(sample_weight, data.shape[0])
+                asked = with_divisors(asked.seeded(), data, weights, columns, file)
                 made = made_map(data, asked)
                 fitted = ImageFit(made.map, self._images_model(asked), made.error, made.notes)
                 data = made.rows

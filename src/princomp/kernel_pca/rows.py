@@ -118,7 +118,8 @@ def filler_for(asked: Asked, data: Any, weights: Weights, memory: Any) -> PCA | 
             hint="ask for a number, such as n_components=2",
         )
     k = max(1, min(k, min(data.shape) - 1))
-    return PCA(k, missing=asked.missing, memory_limit=memory).fit(data, sample_weight=weights)
+    model = PCA(k, missing=asked.missing, memory_limit=memory, scale=asked.scale)
+    return model.fit(data, sample_weight=weights)
 
 
 def square(matrix: Any) -> FloatArray:

@@ -140,6 +140,12 @@ def _checked(model: Any, by: Any, seed: Any) -> tuple[KernelPCA, int]:
             place={"parameter": "model"},
             hint="give a KernelPCA with the parameters that the grid does not name",
         )
+    if model.scale is not None:
+        raise ParameterError(
+            "tune compares parameters on rows as they are, and the model has scale",
+            place={"parameter": "model"},
+            hint="scale the rows before (StandardScaler), or leave scale out",
+        )
     if by not in _BY:
         raise ParameterError(
             f"by={by!r} is not known",

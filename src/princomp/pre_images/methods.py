@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from princomp.arrays import FloatArray
 from princomp.errors import ParameterError
 from princomp.feature_space import Expansion
-from princomp.kernel_functions import KernelFunction
+from princomp.kernel_functions import KernelFunction, divided
 from princomp.pre_images.distances import Distances
 from princomp.pre_images.fixed_point import FixedPoint
 from princomp.pre_images.given import dense_points
@@ -105,13 +106,45 @@ def pre_images(
     """
     function = expansion.function
     check_method(method, function)
-    if function.name == "linear":
-        return Linear.of(expansion)
-    if method == "ridge":
+    if method == "ridge" and function.name != "linear":
         rows = expansion.points if rows is None else rows
         scores = expansion.scores(rows) if scores is None else scores
         return learned(function, scores, rows, alpha, memory=memory)
+    if function.divisors is not None:
+        way = pre_images(
+            method,
+            _scaled(expansion, function.divisors),
+            scores=scores,
+            squares=squares,
+            n_neighbors=n_neighbors,
+            memory=memory,
+        )
+        return _Multiplied(way, function.divisors)
+    if function.name == "linear":
+        return Linear.of(expansion)
     dense_points(expansion.points)
     known = None if scores is None or squares is None else (scores, squares)
     made = FixedPoint if method == "fixed_point" else Distances
     return made(expansion, n_neighbors, known=known)
+
+
+@dataclass(frozen=True, eq=False)
+class _Multiplied:
+    """Pre-images of scaled rows, in the units of the data."""
+
+    way: PreImages
+    divisors: FloatArray
+
+    def rows(self, scores: FloatArray) -> FloatArray:
+        """Rows (n, p) of scores (n, k), in their precision."""
+        found = self.way.rows(scores)
+        return (found * self.divisors).astype(found.dtype, copy=False)
+
+
+def _scaled(expansion: Expansion, divisors: FloatArray) -> Expansion:
+    """The same axes, of points that are scaled already."""
+    shift = expansion.function.shift
+    function = replace(
+        expansion.function, shift=None if shift is None else shift / divisors, divisors=None
+    )
+    return replace(expansion, function=function, points=divided(expansion.points, divisors))

@@ -103,7 +103,7 @@ def learned(
     Parameters
     ----------
     function : KernelFunction
-        Of the fit; its γ is applied to scores as it is, and scores are not shifted.
+        Of the fit; its γ is applied to scores as it is; they are neither shifted nor divided.
     scores : ndarray of shape (n, k)
     rows : ndarray of shape (n, p)
         Not centred: the ridge draws them to zero.
@@ -130,7 +130,7 @@ def learned(
             place={"rows": n},
             hint="pre_image='fixed_point' learns nothing, or raise memory_limit",
         )
-    function = replace(function, shift=None)
+    function = replace(function, shift=None, divisors=None)
     matrix = _kernel_of(function, scores.astype(np.float64, copy=False))
     matrix.flat[:: n + 1] += alpha
     if not np.isfinite(matrix).all():
