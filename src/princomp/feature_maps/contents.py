@@ -67,7 +67,10 @@ def restored(words: dict[str, Any], arrays: dict[str, Any]) -> FeatureMap:
     elif set(arrays) - {"shift", "divisors"}:
         raise ModelFileError(f"a {kind} map holds arrays {sorted(arrays)}")
     kernel = KernelFunction(
-        *(words[name] for name in ("kernel", "gamma", "degree", "coef0")),
+        words["kernel"],
+        words["gamma"],
+        words["degree"],
+        words["coef0"],
         shift=shift,
         divisors=divisors,
     )

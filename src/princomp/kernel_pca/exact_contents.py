@@ -162,7 +162,10 @@ def restored_exact(arrays: dict[str, Any], words: dict[str, Any], p: int) -> Exa
 
 def _restored_function(words: dict[str, Any], shift: Any, divisors: Any) -> KernelFunction:
     function = KernelFunction(
-        *(words[name] for name in ("kernel", "gamma", "degree", "coef0")),
+        words["kernel"],
+        words["gamma"],
+        words["degree"],
+        words["coef0"],
         shift=shift,
         divisors=divisors,
     )
