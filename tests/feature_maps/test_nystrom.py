@@ -69,22 +69,33 @@ def test_landmarks_that_repeat_do_no_harm(rows):
     np.testing.assert_allclose(again @ again.T, once @ once.T, atol=1e-10)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
+    kernel=st.sampled_from([LINEAR, RBF, LAPLACIAN, POLY, COSINE]),
     p=st.sampled_from([1, 3, 20]),
     m=st.sampled_from([1, 40, 600]),
-    single=st.booleans(),
+    dtypes=st.sampled_from(["f4 f4", "f8 f8", "f4 f8", "f8 f4"]),
     cuts=st.lists(st.integers(0, 500), max_size=6),
 )
-def test_bits_do_not_depend_on_the_rows_beside(p, m, single, cuts):
+def test_bits_do_not_depend_on_the_rows_beside(kernel, p, m, dtypes, cuts):
     rng = np.random.default_rng(p * m)
-    dtype = np.float32 if single else np.float64
-    rows = rng.standard_normal((500, p)).astype(dtype)
-    map = Nystrom.of(KernelFunction("rbf", gamma=0.3), rng.standard_normal((m, p)).astype(dtype))
+    of_rows, of_points = dtypes.split()
+    rows = rng.standard_normal((500, p)).astype(of_rows)
+    map = Nystrom.of(kernel, rng.standard_normal((m, p)).astype(of_points))
     whole = map.images(rows)
     parts = [map.images(part) for part in np.split(rows, sorted(cuts))]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     np.testing.assert_array_equal(map.images(rows[::-1])[::-1], whole)
+    np.testing.assert_array_equal(map.images(np.asfortranarray(rows)), whole)
+    one = np.repeat(rows[77:78], 200, axis=0)
+    np.testing.assert_array_equal(map.images(one), np.repeat(whole[77:78], 200, axis=0))
+
+
+@pytest.mark.parametrize("p", [8_192, 9_000])
+def test_a_single_long_row_has_the_bits_that_it_has_among_others(p):
+    rows = np.random.default_rng(p).standard_normal((3, p))
+    map = Nystrom.of(KernelFunction("rbf", gamma=1e-4), rows[:2])
+    np.testing.assert_array_equal(map.images(rows[2:]), map.images(rows)[2:])
 
 
 def test_sparse_rows_and_sparse_landmarks_are_the_same_rows(rows):

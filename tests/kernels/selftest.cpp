@@ -57,6 +57,9 @@ using std::vector;
 #define SCORES(isa, name, T)                                                                       \
     extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
                                            const T *, const T *, ptrdiff_t, ptrdiff_t, T *, T *);
+#define MATMUL(isa, name, T)                                                                       \
+    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
+                                           ptrdiff_t, T *, ptrdiff_t);
 #define SPECTRUM(isa)                                                                              \
     extern "C" int princomp_##isa##_spectrum_f64(const double *, ptrdiff_t, double, ptrdiff_t,     \
                                                  double *);                                        \
@@ -81,6 +84,8 @@ using std::vector;
     COLUMNS(isa, columns_f64, double)                                                              \
     SCORES(isa, scores_f32, float)                                                                 \
     SCORES(isa, scores_f64, double)                                                                \
+    MATMUL(isa, matmul_f32, float)                                                                 \
+    MATMUL(isa, matmul_f64, double)                                                                \
     DENSE(isa, dense_pass_f32, float)                                                              \
     DENSE(isa, dense_pass_f64, double)                                                             \
     ROW_PASS(isa, row_pass_f32, float)                                                             \
@@ -451,6 +456,38 @@ void all_sides(A across32, B across64, C columns32, D columns64, E scores32, F s
         }
 }
 
+// Rows (m, k) times a matrix (k, n), packed as matmul.py does it.
+template <class T, class Matmul> void matmul(Matmul times, ptrdiff_t m, ptrdiff_t k, ptrdiff_t n) {
+    const ptrdiff_t lanes = 64 / ptrdiff_t(sizeof(T)), panels = (n + lanes - 1) / lanes;
+    vector<T> x(m * k), packed(panels * k * lanes);
+    for (ptrdiff_t i = 0; i < m * k; ++i)
+        x[i] = T(i % 7 - 3);
+    const auto entry = [&](ptrdiff_t j, ptrdiff_t c) { return T((j + c) % 5 - 2); };
+    for (ptrdiff_t j = 0; j < k; ++j)
+        for (ptrdiff_t c = 0; c < n; ++c)
+            packed[(c / lanes * k + j) * lanes + c % lanes] = entry(j, c);
+    in_threads([&](int) {
+        vector<T> out(m * n, T(7));
+        demand(times(x.data(), m, k, k, packed.data(), n, out.data(), n) == 0, "matmul", m, k);
+        for (ptrdiff_t r = 0; r < m; ++r)
+            for (ptrdiff_t c = 0; c < n; ++c) {
+                double wanted = 0.0;
+                for (ptrdiff_t j = 0; j < k; ++j)
+                    wanted += double(x[r * k + j]) * double(entry(j, c));
+                demand(double(out[r * n + c]) == wanted, "matmul", m, k);
+            }
+    });
+}
+
+template <class A, class B> void all_matmul(A f32, B f64) {
+    for (ptrdiff_t k : {1, 5, 384, 385, 900})
+        for (ptrdiff_t m : {1, 2, 6, 13})
+            for (ptrdiff_t n : {1, 8, 17, 40}) {
+                matmul<float>(f32, m, k, n);
+                matmul<double>(f64, m, k, n);
+            }
+}
+
 template <class F32, class F64> void all_vectors(F32 f32, F64 f64) {
     for (ptrdiff_t p : {1, 7, 16, 40, 257, 530})
         for (ptrdiff_t m : {1, 8, 9, 70})
@@ -622,6 +659,7 @@ template <class Spectrum, class Small> void spectra(Spectrum spectrum, Small sma
     all_sides(princomp_##isa##_across_f32, princomp_##isa##_across_f64,                            \
               princomp_##isa##_columns_f32, princomp_##isa##_columns_f64,                          \
               princomp_##isa##_scores_f32, princomp_##isa##_scores_f64);                           \
+    all_matmul(princomp_##isa##_matmul_f32, princomp_##isa##_matmul_f64);                          \
     spectra(princomp_##isa##_spectrum_f64, princomp_##isa##_small_f64);                            \
     all_vectors(princomp_##isa##_dense_pass_f32, princomp_##isa##_dense_pass_f64);                 \
     all_row_images(princomp_##isa##_row_pass_f32, princomp_##isa##_row_pass_f64);                  \

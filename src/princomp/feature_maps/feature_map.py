@@ -17,9 +17,7 @@ from princomp.summaries.blocks import is_sparse
 
 __all__ = ["ROWS", "FeatureMap"]
 
-# Rows that are mapped at a time. Always as many, so that products have the same bits however
-# rows are cut: BLAS sums the last rows of a product, where they fill none of its tiles, in
-# another order. Its tiles are of 4 to 24 rows.
+# Rows that are mapped at a time: what is made of them on the way stays in a core's cache.
 ROWS = 192
 
 
@@ -57,14 +55,17 @@ class FeatureMap:
         raise NotImplementedError
 
     def images(self, rows: Any, out: FloatArray | None = None) -> FloatArray:
-        """Images (m, D) of rows; the same bits whatever rows stand beside them.
+        """Images (m, D) of rows.
+
+        The image of a row is a function of that row alone, to the bit: it does not depend on the
+        row's position, on the other rows, or on the number of threads.
 
         Parameters
         ----------
         rows : ndarray or CSR array of shape (m, p)
             Finite: a row with NaN has NaN for its image, or an error of the kernel's.
         out : ndarray of shape (m, D), optional
-            Where they are written.
+            Where they are written; the numbers of each row lie side by side.
 
         Raises
         ------
@@ -79,11 +80,11 @@ class FeatureMap:
             )
         if out is None:
             out = np.empty((n, self.width), self.dtype)
-        # Several threads of BLAS would share the rows of a product by how many there are.
+        # The NumPy twin of the products calls BLAS, whose threads would split the sums.
         with one_blas_thread():
             for start in range(0, n, ROWS):
                 block = rows[start : start + ROWS]
-                # Products of rows that lie column by column are other products.
+                # Sums over a row follow its memory layout.
                 block = block if is_sparse(block) else np.ascontiguousarray(block)
                 self._block(block, out[start : start + ROWS])
         return out
@@ -163,12 +164,3 @@ class FeatureMap:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-
-
-def padded(rows: Any, to: int) -> Any:
-    """Dense rows with rows of zeros behind them; CSR rows as they are."""
-    if is_sparse(rows) or rows.shape[0] == to:
-        return rows
-    more = np.zeros((to, rows.shape[1]), rows.dtype)
-    more[: rows.shape[0]] = rows
-    return more

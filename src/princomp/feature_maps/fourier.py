@@ -17,8 +17,9 @@ import numpy as np
 
 from princomp.arrays import FloatArray
 from princomp.errors import ParameterError
-from princomp.feature_maps.feature_map import ROWS, FeatureMap, padded
+from princomp.feature_maps.feature_map import ROWS, FeatureMap
 from princomp.kernel_functions import KernelFunction
+from princomp.kernels.matmul import RightFactor
 from princomp.summaries.blocks import is_sparse
 
 __all__ = ["Fourier"]
@@ -127,11 +128,15 @@ class Fourier(FeatureMap):
         return self.waves.astype(self.precision, copy=False)
 
     @cached_property
+    def _right_waves(self) -> RightFactor:
+        return RightFactor(self._waves)
+
+    @cached_property
     def _offset(self) -> FloatArray | None:
         return None if self.kernel.shift is None else self.kernel.shift @ self.waves
 
     def _block(self, rows: Any, out: FloatArray) -> None:
-        n, shift = rows.shape[0], self.kernel.shift
+        shift = self.kernel.shift
         if is_sparse(rows):
             # Where there is a shift, the angles it takes away are subtracted.
             waves = self._waves if self._offset is None else self.waves
@@ -141,8 +146,7 @@ class Fourier(FeatureMap):
         else:
             if shift is not None:
                 rows = rows.astype(np.float64) - shift
-            rows = padded(rows.astype(self.precision, copy=False), ROWS)
-            angles = (rows @ self._waves)[:n]
+            angles = self._right_waves.times(rows.astype(self.precision, copy=False))
         # In the precision of the angles: large ones lose their digits when they are rounded.
         out[:, : self.count] = np.cos(angles)
         out[:, self.count :] = np.sin(angles)

@@ -16,17 +16,13 @@ import scipy.sparse as sp
 from princomp.arrays import FloatArray
 from princomp.eigenpairs import eigenpairs
 from princomp.errors import DataError, NotFiniteError, ShapeError
-from princomp.feature_maps.feature_map import ROWS, FeatureMap, padded
+from princomp.feature_maps.feature_map import ROWS, FeatureMap
 from princomp.kernel_functions import KernelFunction
 from princomp.kernel_functions.function import Sides
+from princomp.kernels.matmul import RightFactor
 from princomp.summaries.blocks import is_sparse
 
 __all__ = ["Nystrom"]
-
-# Products of so many numbers or fewer go other ways through BLAS, by how many rows there are:
-# they are made of all rows of a block. Of larger ones the rows that are there, rounded up to
-# whole tiles of BLAS, do.
-_SMALL, _TILE_ROWS = 2**18, 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,30 +124,32 @@ class Nystrom(FeatureMap):
         return self.kernel.sides(self.points)
 
     @cached_property
-    def _weights(self) -> FloatArray:
-        return self.weights.astype(self.dtype, copy=False)
+    def _factors(self) -> dict[np.dtype[Any], RightFactor]:
+        """The landmarks' sides, ready to be multiplied with, by precision."""
+        return {}
+
+    @cached_property
+    def _weights(self) -> RightFactor:
+        return RightFactor(self.weights.astype(self.dtype, copy=False))
 
     def similarities(self, rows: Any) -> FloatArray:
-        """k(row, landmark) (m', m) of at most ``ROWS`` rows; more rows are padding."""
-        if self.kernel.of_products:
-            rows = padded(self._centrable(rows), ROWS)
-        else:
-            rows = self._centrable(rows)
-        return self.kernel.tile(self.kernel.sides(rows), self._landmarks, self.dtype)
+        """k(row, landmark) (m', m)."""
+        sides, landmarks = self.kernel.sides(self._centrable(rows)), self._landmarks
+        left, right = sides.left, landmarks.right
+        if is_sparse(left) or is_sparse(right) or not self.kernel.of_products:
+            return self.kernel.tile(sides, landmarks, self.dtype)
+        dtype = np.result_type(left, right)
+        factor = self._factors.get(dtype)
+        if factor is None:
+            factor = self._factors[dtype] = RightFactor(right.T.astype(dtype, copy=False))
+        return self.kernel.of_product(factor.times(left.astype(dtype, copy=False)), self.dtype)
 
     def _centrable(self, rows: Any) -> Any:
         """Rows from which a shift can be subtracted: a kernel leaves sparse ones as they are."""
         return rows.toarray() if self.kernel.shift is not None and is_sparse(rows) else rows
 
     def _block(self, rows: Any, out: FloatArray) -> None:
-        n = rows.shape[0]
-        tiles = n if self.weights.size <= _SMALL else -(-n // _TILE_ROWS) * _TILE_ROWS
-        most = ROWS if self.weights.size <= _SMALL else tiles
-        values = padded(self.similarities(rows)[:most], most)
-        if n == most and out.flags.c_contiguous:
-            np.matmul(values, self._weights, out=out)
-        else:
-            out[...] = (values @ self._weights)[:n]
+        self._weights.times(self.similarities(rows), out)
 
     # ---- files -------------------------------------------------------------------------
 

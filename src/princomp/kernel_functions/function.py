@@ -22,6 +22,8 @@ __all__ = ["KERNELS", "KernelFunction", "Sides", "divided"]
 # Of products of rows, and those that scikit-learn computes entry by entry.
 _PRODUCTS = ("linear", "poly", "polynomial", "rbf", "sigmoid", "cosine")
 KERNELS = (*_PRODUCTS, "laplacian", "chi2", "additive_chi2")
+# Columns that einsum sums at once: it cuts longer rows in two, one row elsewhere than several.
+_BUFFER = 8192
 _WITH_GAMMA = ("rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2")
 
 
@@ -125,12 +127,18 @@ class KernelFunction:
         """
         if not self.of_products:
             return np.ascontiguousarray(self._entries(left.left, right.right), dtype=dtype)
-        out = _product(left.left, right.right)
+        return self.of_product(_product(left.left, right.right), dtype, same=left is right)
+
+    def of_product(self, product: FloatArray, dtype: Any, *, same: bool = False) -> FloatArray:
+        """A tile made of the product of its sides, which is used up.
+
+        ``same``: the sides are those of the same rows.
+        """
         if self.name == "rbf":
-            np.minimum(out, 0.0, out=out)
-            if left is right:
-                np.fill_diagonal(out, 0.0)
-        return self.finished(out.astype(dtype, copy=False))
+            np.minimum(product, 0.0, out=product)
+            if same:
+                np.fill_diagonal(product, 0.0)
+        return self.finished(product.astype(dtype, copy=False))
 
     def finished(self, out: FloatArray) -> FloatArray:
         """What products of sides become, in place.
@@ -192,7 +200,11 @@ def _squares(rows: Any) -> FloatArray:
     """Squared lengths of rows (m,), in float64."""
     if is_sparse(rows):
         return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    total = np.zeros(rows.shape[0])
+    for start in range(0, rows.shape[1], _BUFFER):
+        some = rows[:, start : start + _BUFFER]
+        total += np.einsum("ij,ij->i", some, some, dtype=np.float64)
+    return total
 
 
 def _beside(rows: Any, first: FloatArray, second: FloatArray) -> Any:

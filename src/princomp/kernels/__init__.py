@@ -11,6 +11,7 @@
 ``csr``      products and scatter of sparse rows
 ``entries``  the parts of a CSR matrix, checked
 ``scores``   rows on axes
+``matmul``   rows times a matrix, each row by itself
 ``native``   the compiled library, and what this processor can run of it
 
 The twin says what a kernel means: it has the same signature, is always there, and is what
