@@ -11,6 +11,7 @@ import numpy as np
 from princomp.arrays import FloatArray
 from princomp.kernels import native
 from princomp.kernels.dense import Affine
+from princomp.kernels.wide import mirror
 
 __all__ = ["row_products"]
 
@@ -37,7 +38,8 @@ def row_products(
     Returns
     -------
     ndarray of shape (n, n)
-        Products of a few hundred columns are summed in the precision of X, these in float64.
+        Symmetric to the bit. Products of a few hundred columns are summed in the precision of X,
+        these in float64.
     """
     n, p = rows.shape
     if low is not None and (low.shape != (p,) or low.dtype != rows.dtype):
@@ -80,4 +82,6 @@ def _twin(rows: Affine, low: FloatArray | None) -> FloatArray:
             part = low[columns]
             panel = panel - (part if rows.roots is None else rows.roots[:, None] * part)
         total += panel @ panel.T
+    # Not every BLAS kernel sums (i, j) in the order of (j, i).
+    mirror(total, threads=1, instructions="numpy")
     return total
