@@ -15,6 +15,7 @@ import numpy as np
 
 from princomp.arrays import EPS, FloatArray
 from princomp.errors import ShapeError
+from princomp.kernels import native
 from princomp.summaries.blocks import (
     Weights,
     check_mergeable,
@@ -278,6 +279,8 @@ class SketchOf:
         block, weights = lawful_block(block, weights)
         if block.shape[0] == 0:
             return sketch
+        # In C order for the compiled kernels; so the bits do not depend on the memory layout.
+        block = block if is_sparse(block) else native.plain_rows(block)
         if precise:
             block = block.astype(np.float64, copy=False)
         columns = Columns.of(block, weights)
