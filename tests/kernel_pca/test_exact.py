@@ -9,6 +9,7 @@ import sklearn.decomposition
 from sklearn.datasets import make_circles
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from princomp import PCA, KernelPCA
 from princomp.arrays import EPS
@@ -183,6 +184,16 @@ def test_the_bits_do_not_depend_on_threads(rng):
         KernelPCA(4, kernel="rbf", gamma=0.05, n_jobs=jobs).fit_transform(X) for jobs in (1, 2)
     )
     assert np.array_equal(one, two)
+
+
+def test_scores_of_few_rows_do_not_depend_on_the_threads_of_blas(rng):
+    X = rows_of(rng, 600, 40).astype(np.float32)
+    model = KernelPCA(4, kernel="poly", n_landmarks=50, approximation="nystrom").fit(X)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(model.transform(X))
+    assert np.array_equal(*found)
 
 
 def test_the_median_of_the_distances(rng):

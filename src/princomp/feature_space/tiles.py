@@ -49,12 +49,8 @@ def by_tiles(
         tile = function.tile(function.sides(rows[start : start + step]), points, dtype)
         out[start : start + step] = of(tile)
 
-    starts = range(0, n, step)
-    if n * m < _THREADS_PAY:
-        for start in starts:
-            fill(start)
-        return out
+    # On one BLAS thread each, so that the bits do not depend on how many there are.
     with one_blas_thread():
-        for _ in in_order(fill, starts):
+        for _ in in_order(fill, range(0, n, step), 1 if n * m < _THREADS_PAY else None):
             pass
     return out
