@@ -100,7 +100,14 @@ HADAMARD = scipy.linalg.hadamard(16)[:, 1:] * np.repeat([5.0, 3.0, 3.0, 1.0, 0.2
 def test_a_hadamard_design_with_scaled_columns(solver):
     model = PCA(15, svd_solver=solver).fit(HADAMARD)
     exact = np.repeat([25.0, 9.0, 1.0, 0.0625], [3, 6, 3, 3]) * 16 / 15
-    np.testing.assert_allclose(model.explained_variance_, exact, rtol=0, atol=4 * EPS * exact[0])
+    if model.plan_.summary == "moments":
+        # The scatter is a diagonal of integers over 16: what rounds is the division by 15.
+        np.testing.assert_allclose(model.explained_variance_, exact, rtol=EPS)
+    else:
+        # LAPACK errs by about p EPS σ₁ in a singular value, which is twice that in its square,
+        # and by n EPS λ₁ in an eigenvalue of the n × n products of rows.
+        bound = 2 * 15 * EPS * exact[0]
+        np.testing.assert_allclose(model.explained_variance_, exact, rtol=0, atol=bound)
     at = 0
     for size in (3, 6, 3, 3):  # repeated ones as a subspace: that of their columns
         plane = np.eye(15)[at : at + size]
