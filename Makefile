@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit unit-numpy sanitize lint types contracts bench bench-file soak picture clean
+.PHONY: help demo test unit unit-numpy test-processors sanitize lint types contracts bench bench-file soak picture clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,6 +36,25 @@ unit: $(STAMP) ## the tests alone
 
 unit-numpy: $(STAMP) ## the tests with NumPy in place of the compiled kernels (engines do not know which)
 	PRINCOMP_KERNEL=numpy $(PYTEST) --ignore=tests/engines
+
+# BLAS and the compiled kernels as on other processors, and the tests whose numbers depend on them.
+PROCESSORS := OPENBLAS_CORETYPE=Haswell OPENBLAS_CORETYPE=Nehalem \
+  PRINCOMP_KERNEL=avx2 PRINCOMP_KERNEL=plain PRINCOMP_KERNEL=numpy
+NUMERIC := $(addprefix tests/, kernels summaries laws references feature_maps diagnostics \
+  choosing/test_rules.py missing/test_filling.py pre_images kernel_pca/test_exact.py \
+  kernel_pca/test_images.py kernel_pca/test_rounding.py test_numerics.py \
+  test_numerics_ranges.py test_solvers.py test_krylov.py test_search.py test_growing.py \
+  test_shortest_path.py test_streamed.py test_online.py test_robust.py test_rotation.py)
+
+test-processors: $(STAMP) ## the numeric tests with BLAS and the kernels as on other processors
+	@for setting in $(PROCESSORS); do \
+	  echo; echo "== The numeric tests with $$setting"; \
+	  if env $$setting $(BIN)/python tests/processor_setting.py; then \
+	    env $$setting $(PYTEST) $(NUMERIC) || exit 1; \
+	  else \
+	    echo "Skipped: this machine cannot run it"; \
+	  fi; \
+	done
 
 soak: $(STAMP) ## the slow tests: fits killed again and again
 	$(BIN)/python -m pytest -m soak
