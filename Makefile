@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 .PHONY: help demo test unit unit-numpy test-processors sanitize lint types contracts bench bench-file soak picture clean
 
 help: ## list the chores
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 KERNELS := CMakeLists.txt $(wildcard src/princomp/kernels/*.cpp src/princomp/kernels/*.hpp)
 
@@ -24,7 +24,7 @@ demo: $(STAMP) ## fit a PCA to examples/usarrests.csv, make its report and show 
 	@echo; echo "The results are in $(CURDIR)/build/demo:"; ls build/demo
 	@echo; echo "To read first: $(CURDIR)/build/demo/report.html"
 
-test: lint types contracts unit ## everything that CI checks
+test: lint types contracts unit ## style, types, the order of imports, and the tests
 
 # Modules of tests go to two processes, each whole to one, in the order of tests/conftest.py.
 # BLAS's threads spin after each product, which takes the processor from the other process: they

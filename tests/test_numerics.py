@@ -101,7 +101,7 @@ def test_a_hadamard_design_with_scaled_columns(solver):
     model = PCA(15, svd_solver=solver).fit(HADAMARD)
     exact = np.repeat([25.0, 9.0, 1.0, 0.0625], [3, 6, 3, 3]) * 16 / 15
     if model.plan_.summary == "moments":
-        # The scatter is a diagonal of integers over 16: what rounds is the division by 15.
+        # The scatter is a diagonal of integers: only the division by 15 rounds.
         np.testing.assert_allclose(model.explained_variance_, exact, rtol=EPS)
     else:
         # LAPACK errs by about p EPS σ₁ in a singular value, which is twice that in its square,
