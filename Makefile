@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit unit-numpy test-processors sanitize lint types contracts bench bench-file soak picture clean
+.PHONY: help demo test unit unit-numpy unit-filled test-processors sanitize lint types contracts bench bench-file soak picture clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -37,6 +37,8 @@ unit: $(STAMP) ## the tests alone
 unit-numpy: $(STAMP) ## the tests with NumPy in place of the compiled kernels (engines do not know which)
 	PRINCOMP_KERNEL=numpy $(PYTEST) --ignore=tests/engines
 
+unit-filled: $(STAMP) ## the tests with new and reused memory filled with NaN
+	PRINCOMP_FILL_EMPTY=1 $(PYTEST)
 # BLAS and the compiled kernels as on other processors, and the tests whose numbers depend on them.
 PROCESSORS := OPENBLAS_CORETYPE=Haswell OPENBLAS_CORETYPE=Nehalem \
   PRINCOMP_KERNEL=avx2 PRINCOMP_KERNEL=plain PRINCOMP_KERNEL=numpy

@@ -8,9 +8,11 @@ this file alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, lru_cache
+from sys import getrefcount
 from threading import Lock, local
 from typing import Any
 
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "EPS",
+    "FILL",
     "LINE",
     "FloatArray",
     "add_outer",
@@ -29,7 +32,9 @@ __all__ = [
     "divided",
     "eigh",
     "eigh_top",
+    "empty",
     "fix_signs",
+    "frozen",
     "not_vanished",
     "one_blas_thread",
     "qr_r",
@@ -38,6 +43,7 @@ __all__ = [
     "squares_over",
     "svd",
     "two_sum",
+    "unwritten",
 ]
 
 # Any: an array's precision is data here, float32 or float64, not a matter of its type.
@@ -54,18 +60,24 @@ _SMALL_EIGH = 64
 # Rows that are added one by one: of float32 the error stays below one unit, and where equal numbers
 # round all one way, it does not grow with the number of rows.
 _FEW_ROWS = 128
-# Smaller arrays are had at once, and larger ones are not kept for the next block.
-_FEW_BYTES, _SCRATCH = 2**16, 2**24
+# Arrays of scratch: smaller ones are allocated quickly enough, larger ones are not kept by
+# default, and two of a name are kept: one may still be read while the next is written.
+_FEW_BYTES, _SCRATCH, _KEPT = 2**16, 2**24, 2
 _of_thread = local()
+# For tests: whether new and reused memory is filled with NaN, and integers with this byte, so that
+# what is read before it was written shows in the results.
+FILL = os.environ.get("PRINCOMP_FILL_EMPTY", "") not in ("", "0")
+_PATTERN = b"\xa5"
 # Entries of an axis this close to its largest are its equals.
 _TIE = 1e-12
 # Factorisations up to this order run on one BLAS thread, so that their bits do not depend
 # on how many there are; beyond, a machine with many cores would wait too long.
 _REPRODUCIBLE = 2048
-# How many fits hold BLAS to one thread now, and what it had before.
+# How many fits hold BLAS to one thread now, and what it had before; how many of this thread's.
 _holding = Lock()
 _holders = 0
 _before: list[int] = []
+_own = local()
 
 
 @lru_cache(maxsize=32)
@@ -87,6 +99,23 @@ def column_sums(matrix: FloatArray) -> FloatArray:
     return total if whole == len(matrix) else total + column_sums(matrix[whole:])
 
 
+def unwritten(array: FloatArray) -> FloatArray:
+    """The array, whose numbers are about to be written: filled where FILL says so."""
+    if FILL and array.dtype.kind in "fc":
+        array.fill(np.nan)
+    elif FILL and array.dtype.kind in "iu":
+        array.fill(np.frombuffer(_PATTERN * array.itemsize, array.dtype)[0])
+    return array
+
+
+def _filled_empty(*options: Any, **named: Any) -> FloatArray:
+    return unwritten(np.empty(*options, **named))
+
+
+# ``numpy.empty`` for arrays that are about to be written; see FILL.
+empty: Callable[..., FloatArray] = _filled_empty if FILL else np.empty
+
+
 def aligned(shape: tuple[int, ...], dtype: Any) -> FloatArray:
     """An uninitialised array that begins at a cache line.
 
@@ -96,22 +125,54 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> FloatArray:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.empty(size + LINE, np.uint8)
     start = -memory.__array_interface__["data"][0] % LINE
-    return memory[start : start + size].view(dtype).reshape(shape)
+    array: FloatArray = memory[start : start + size].view(dtype).reshape(shape)
+    return unwritten(array) if FILL else array
 
 
-def scratch(name: str, shape: tuple[int, ...], dtype: Any) -> FloatArray:
-    """An array of this thread's, :func:`aligned`, to be written over at the next call.
+def _references(known: tuple[FloatArray, int]) -> int:
+    """How many refer to some memory: every array in it is one more."""
+    return getrefcount(known[0])
 
-    Blocks of one size follow one another; memory that is given back to the system between
-    them costs more, page by page, than the arithmetic on it.
+
+# The tuple's own, and what the count itself adds.
+_UNUSED = _references((np.empty(0, np.uint8), 0))
+
+
+def scratch(name: str, shape: tuple[int, ...], dtype: Any, *, most: int = _SCRATCH) -> FloatArray:
+    """An uninitialised array, :func:`aligned`, in memory that this thread used before if it can.
+
+    Memory that goes back to the system between blocks costs more, page by page, than the
+    arithmetic on it. So each thread keeps the last arrays of each name, and hands one out again
+    once no view of it is left anywhere: whoever holds an array owns it.
+
+    Parameters
+    ----------
+    name : str
+        Of the purpose: arrays of one purpose have similar sizes.
+    shape, dtype
+    most : int
+        Larger arrays, in bytes, are not kept.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    if not _FEW_BYTES < size <= _SCRATCH:
+    if not _FEW_BYTES < size <= most:
         return aligned(shape, dtype)
-    kept: dict[str, FloatArray] = _of_thread.__dict__
-    if name not in kept or kept[name].nbytes < size:
-        kept[name] = aligned((size,), np.uint8)
-    return kept[name][:size].view(dtype).reshape(shape)
+    kept: list[tuple[FloatArray, int]] = _of_thread.__dict__.setdefault(name, [])
+    for known in kept:
+        if _references(known) == _UNUSED and known[0].nbytes >= size + LINE:
+            memory, start = known
+            break
+    else:
+        memory = np.empty(size + LINE, np.uint8)
+        start = -memory.__array_interface__["data"][0] % LINE
+        kept[:] = [(memory, start), *kept[: _KEPT - 1]]
+    array: FloatArray = memory[start : start + size].view(dtype).reshape(shape)
+    return unwritten(array) if FILL else array
+
+
+def frozen(array: FloatArray) -> FloatArray:
+    """The same array, read-only: changed in place, it would no longer be what a model uses."""
+    array.flags.writeable = False
+    return array
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -276,10 +337,25 @@ def one_blas_thread() -> Iterator[None]:
             _before = [library.get_num_threads() for library in _blas_libraries()]
             _set_threads(1 for _ in _before)
         _holders += 1
+        _own.holders = getattr(_own, "holders", 0) + 1
     try:
         yield
     finally:
         with _holding:
             _holders -= 1
+            _own.holders -= 1
             if not _holders:
                 _set_threads(_before)
+
+
+def _after_fork() -> None:
+    """Forget the fits of other threads, which do not go on in a forked process."""
+    global _holding, _holders
+    _holding = Lock()  # another thread may have held it
+    others, _holders = _holders, getattr(_own, "holders", 0)
+    if others and not _holders:
+        _set_threads(_before)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

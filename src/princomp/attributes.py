@@ -5,9 +5,12 @@ Nothing is stored twice: each property asks the immutable :class:`~princomp.fitt
 
 from __future__ import annotations
 
+from dataclasses import fields
+
+import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from princomp.arrays import FloatArray
+from princomp.arrays import FloatArray, frozen
 from princomp.certificate import Certificate
 from princomp.choosing import Decision
 from princomp.fitted import Fitted
@@ -92,7 +95,8 @@ class FittedAttributes:
     @property
     def scale_(self) -> FloatArray | None:
         """What the columns were divided by (p,)."""
-        return self._state.scale
+        scale = self._state.scale
+        return None if scale is None else frozen(scale)
 
     @property
     def total_variance_(self) -> float:
@@ -138,6 +142,9 @@ class FittedAttributes:
     def summary_(self) -> Moments | Triangle | Columns | Sketch:
         """What was kept of the rows."""
         held: Moments | Triangle | Columns | Sketch = self._state.summary.held()
+        for field in fields(held):
+            if isinstance(value := getattr(held, field.name), np.ndarray):
+                frozen(value)
         return held
 
     @property

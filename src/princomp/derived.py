@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
@@ -99,8 +100,8 @@ class WithoutRows(FittedAttributes, TableInput):
     def from_summary(
         cls, summary: Moments | Triangle | Sketch, *, feature_names: Any = None, **parameters: Any
     ) -> Self:
-        """A fitted model from a summary, with the parameters of the constructor."""
-        model = cls(**parameters)
+        """A fitted model from a copy of a summary, with the parameters of the constructor."""
+        model, summary = cls(**parameters), deepcopy(summary)
         return model._take(summary, n_samples=summary.count, feature_names=feature_names)
 
     def _take(self, summary: Any, *, feature_names: Any = None, **known: Any) -> Self:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray, one_blas_thread
+from princomp.arrays import FloatArray, empty, frozen, one_blas_thread
 from princomp.certificate import Certificate, certify
 from princomp.choosing import Decision
 from princomp.errors import NotAvailableError
@@ -102,7 +102,7 @@ class Fitted:
 
     @cached_property
     def _components(self) -> FloatArray:
-        return _frozen(self.spectrum.axes[: self.k].astype(self.dtype))
+        return frozen(self.spectrum.axes[: self.k].astype(self.dtype))
 
     @property
     def variances(self) -> FloatArray:
@@ -112,7 +112,7 @@ class Fitted:
     @cached_property
     def rates(self) -> FloatArray:
         """Contribution rates (k,)."""
-        return _frozen(self.spectrum.rates[: self.k].copy())
+        return frozen(self.spectrum.rates[: self.k].copy())
 
     @cached_property
     def singular_values(self) -> FloatArray:
@@ -128,7 +128,7 @@ class Fitted:
                 "singular values need the number of rows",
                 hint="PCA.from_covariance(C, n_samples=…)",
             )
-        return _frozen(np.sqrt(self.variances) * np.sqrt(self.summary.rows - 1.0))
+        return frozen(np.sqrt(self.variances) * np.sqrt(self.summary.rows - 1.0))
 
     @cached_property
     def noise_variance(self) -> float:
@@ -141,7 +141,7 @@ class Fitted:
     @cached_property
     def mean(self) -> FloatArray:
         """What is subtracted from each column (p,): zero where not centred."""
-        return _frozen(np.array(self.summary.mean) if self.centred else np.zeros(self.p))
+        return frozen(np.array(self.summary.mean) if self.centred else np.zeros(self.p))
 
     @cached_property
     def mean_low(self) -> FloatArray:
@@ -151,12 +151,12 @@ class Fitted:
     @cached_property
     def column_variances(self) -> FloatArray:
         """Variances of the columns as given (p,), in squared units."""
-        return self.summary.column_scatter / (self.summary.rows - 1.0)
+        return frozen(self.summary.column_scatter / (self.summary.rows - 1.0))
 
     @cached_property
     def loadings(self) -> FloatArray:
         """Axes times √λ (p, k)."""
-        return _frozen(self.spectrum.axes[: self.k].T * np.sqrt(self.variances))
+        return frozen(self.spectrum.axes[: self.k].T * np.sqrt(self.variances))
 
     @cached_property
     def plan(self) -> Plan:
@@ -193,7 +193,7 @@ class Fitted:
         if is_sparse(data):
             return self._sparse_scores(data, right)
         high, low = self._mean_parts(precision)
-        out = np.empty((len(data), self.k), dtype=precision)
+        out = empty((len(data), self.k), dtype=precision)
         if data.size < _THREADS_PAY:
             scores(data, high, low, right, out)
             return out
@@ -327,7 +327,7 @@ class Fitted:
         lives on their span: the value is the density there, −inf for a row off it.
         """
         self._need_mean()
-        out = np.empty(data.shape[0])
+        out = empty(data.shape[0])
         step = max(1, _CHUNK_NUMBERS // self.p)
         for start in range(0, len(out), step):
             rows = data[start : start + step]
@@ -372,9 +372,3 @@ def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
     if not centred:
         summary = summary.about_origin()
     return summary if scale is None else summary.scaled(scale)
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    """Read-only: an attribute changed in place would no longer be what transform uses."""
-    array.flags.writeable = False
-    return array

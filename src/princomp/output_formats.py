@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.arrays import empty
 from princomp.errors import MissingLibraryError, NotNumericError
 
 __all__ = ["ENCODERS", "Encoder", "Ids", "Layout", "Numbers", "Sink", "need_pyarrow"]
@@ -168,7 +169,7 @@ class _Columnar:
         if layout.rows is not None:
             size = max(1, min(size, layout.rows))
         # A row of it is a column of the table, as Arrow wants it.
-        self._held = np.empty((layout.p, size), layout.dtype)
+        self._held = empty((layout.p, size), layout.dtype)
         self._ids: list[Any] = []
         self._fill = 0
         self._written = 0

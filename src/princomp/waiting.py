@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from princomp.arrays import scratch
 from princomp.summaries.blocks import Weights, is_sparse
 
 __all__ = ["Waiting"]
@@ -15,31 +16,16 @@ __all__ = ["Waiting"]
 _FIRST_ROOM = 64
 # A batch of this share of all is followed by others like it.
 _MANY = 32
-# Memory of the last room that was left, if it is not large.
-_spare: list[Any] = []
-_MOST_SPARE = 2**25
+# Bytes of the largest room whose memory is used again for the next rows.
+_MOST_KEPT = 2**25
 
 
 class _Room:
-    """Memory for rows; whoever has all that is used of it may write what comes next."""
+    """Memory for rows and their weights, of which some are written."""
 
     def __init__(self, rows: int, p: int, dtype: Any) -> None:
-        size = rows * p * np.dtype(dtype).itemsize
-        try:
-            self._bytes = _spare.pop()
-        except IndexError:  # asked for, and not looked at before: another thread may take it
-            self._bytes = np.empty(0, np.uint8)
-        if self._bytes.nbytes < size:
-            self._bytes = np.empty(size, np.uint8)
-        self.rows = self._bytes[:size].view(dtype).reshape(rows, p)
+        self.rows = scratch("waiting rows", (rows, p), dtype, most=_MOST_KEPT)
         self.weights = np.ones(rows)
-        self.used = 0
-
-    def __del__(self) -> None:
-        # Nobody has these rows any more. Memory that was touched is worth keeping: getting
-        # it anew from the system costs more than copying rows into it.
-        if not _spare and self._bytes.nbytes <= _MOST_SPARE:
-            _spare.append(self._bytes)
 
 
 class Waiting:
@@ -48,17 +34,23 @@ class Waiting:
     Dense rows are written behind those before, in memory that several values share, so
     that a row costs one copy however small its batch. Sparse ones are kept as they come.
 
+    Written rows never change: the right to write behind them passes to the first successor
+    of a value. A second one, such as that of a copy of the model, begins with a copy.
+
     Attributes
     ----------
     count : int
         Rows.
     """
 
-    __slots__ = ("_parts", "_room", "_weighted", "count")
+    __slots__ = ("_next", "_parts", "_room", "_weighted", "count")
 
     def __init__(self) -> None:
         self.count = 0
         self._room: _Room | None = None
+        # The room again, as long as nobody has written behind these rows. Taking it from a list
+        # is atomic: of several threads with the same value one gets it.
+        self._next: list[_Room] = []
         self._parts: tuple[tuple[Any, Weights], ...] = ()
         self._weighted = False
 
@@ -80,16 +72,18 @@ class Waiting:
             part = slice(self.count, more.count)
             more._room.rows[part] = rows
             more._room.weights[part] = 1.0 if weights is None else weights
-            more._room.used = more.count
+            more._next.append(more._room)
         return more
 
     def _with_room(self, rows: Any, most: int) -> _Room:
         """Memory in which the rows may be written behind these."""
         room, count = self._room, self.count + len(rows)
         dtype = rows.dtype if room is None else np.result_type(room.rows, rows)
-        unused = room is not None and room.used == self.count
-        if room is not None and unused and room.rows.dtype == dtype and count <= len(room.rows):
-            return room
+        if room is not None and room.rows.dtype == dtype and count <= len(room.rows):
+            try:
+                return self._next.pop()
+            except IndexError:
+                pass  # another value goes on in it
         # One row after the other: it doubles. Batches of some size: all at once.
         size = most if _MANY * len(rows) >= most else min(most, max(2 * count, _FIRST_ROOM))
         size = max(count, size)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from princomp.arrays import empty
 from princomp.errors import ParameterError
 
 __all__ = ["Communicator", "communicator"]
@@ -199,7 +200,7 @@ class _Torch(Communicator):
 
     def _receive_bytes(self, size: int, source: int) -> np.ndarray[Any, Any]:
         source = self._distributed.get_global_rank(self._group, source)
-        array = np.empty(size, dtype=np.uint8)
+        array = empty(size, dtype=np.uint8)
         for first in range(0, size, _PIECE):
             piece = array[first : first + _PIECE]
             tensor = self._torch.empty(len(piece), dtype=self._torch.uint8, device=self._device)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from princomp.arrays import unwritten
 from princomp.summaries.space import Space
 
 __all__ = ["copied"]
@@ -29,7 +30,7 @@ def copied(
         yield from _pinned(blocks, space.device, step, p, dtype)
         return
     for block in blocks:
-        # A copy: the memory that a reader gave is written to again.
+        # A copy: rows in memory are those of whoever gave them.
         yield space.put(np.array(block, dtype=dtype, order="C"), dtype)
 
 
@@ -62,7 +63,7 @@ def _pinned(
             pinned, there, arrived, summed = buffers[number % 2]
             if number >= 2:
                 arrived.synchronize()  # until then the pinned half is being read
-            pinned[:m].numpy()[...] = block
+            unwritten(pinned.numpy())[:m] = block
             with cuda.stream(copies):
                 if number >= 2:
                     copies.wait_event(summed)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray, one_blas_thread
+from princomp.arrays import FloatArray, empty, one_blas_thread
 from princomp.errors import ParameterError, ShapeError
 from princomp.kernel_functions import KernelFunction
 from princomp.summaries.blocks import is_sparse
@@ -79,7 +79,7 @@ class FeatureMap:
                 hint="give the columns that the map was made of, in their order",
             )
         if out is None:
-            out = np.empty((n, self.width), self.dtype)
+            out = empty((n, self.width), self.dtype)
         # The NumPy twin of the products calls BLAS, whose threads would split the sums.
         with one_blas_thread():
             for start in range(0, n, ROWS):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.arrays import FloatArray, eigh
+from princomp.arrays import FloatArray, eigh, empty
 from princomp.engines.distributed import Distributed
 from princomp.engines.local import fold
 from princomp.engines.recognised import distributed
@@ -235,7 +235,7 @@ def _by_leverage(
     rank = max(1, int(count / (4 * np.log(max(count, 3)))))
     rest = float(values[rank:].sum()) / rank
     ridge = max(rest, float(values[0]) * count * np.finfo(np.float64).eps) or 1.0
-    scores = np.empty(n)
+    scores = empty(n)
     step = max(1, 2**18 // count)
     for start in range(0, n, step):
         rows = sample[start : start + step].astype(np.float64)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from princomp.arrays import FloatArray, one_blas_thread
+from princomp.arrays import FloatArray, empty, one_blas_thread
 from princomp.errors import DataError, NotFiniteError
 from princomp.feature_space.centring import Centring, Spread
 from princomp.kernel_functions import KernelFunction
@@ -113,7 +113,7 @@ class KernelMatrix:
 
     def dense(self) -> FloatArray:
         """The centred matrix (n, n), as a new array of float64."""
-        full = np.empty((self.n, self.n))
+        full = empty((self.n, self.n))
 
         def fill(start: int) -> None:
             for at, tile in self._tiles(start):

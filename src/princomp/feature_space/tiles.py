@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from princomp.arrays import FloatArray, one_blas_thread
+from princomp.arrays import FloatArray, empty, one_blas_thread
 from princomp.kernel_functions import KernelFunction
 from princomp.kernel_functions.function import Sides
 from princomp.threads import in_order
@@ -42,7 +40,7 @@ def by_tiles(
     """
     dtype = dtype or rows.dtype
     n, m = rows.shape[0], len(points)
-    out = np.empty((n, width), dtype=dtype)
+    out = empty((n, width), dtype=dtype)
     step = max(1, _TILE // max(m, 1))
 
     def fill(start: int) -> None:

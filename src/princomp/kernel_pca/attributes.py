@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from princomp.arrays import FloatArray
+from princomp.arrays import FloatArray, frozen
 from princomp.certificate import Certificate
 from princomp.errors import NotAvailableError
 from princomp.kernel_pca.fits import ExactFit, ImageFit
@@ -54,7 +54,7 @@ class KernelAttributes:
     def explained_variance_ratio_(self) -> FloatArray:
         """Contribution rates (k,)."""
         rates: FloatArray = self._state.spectrum.rates[: self._state.k]
-        return rates
+        return frozen(rates)
 
     contribution_rate_ = explained_variance_ratio_
 
@@ -113,7 +113,7 @@ class KernelAttributes:
                 "a kernel matrix that was given is not in the model's file",
                 hint="take the matrix that the fit was given: scores do not need it",
             )
-        return expansion.points
+        return _frozen_rows(expansion.points)
 
     @property
     def landmarks_(self) -> Any:
@@ -121,7 +121,7 @@ class KernelAttributes:
         fitted = self._state
         if isinstance(fitted, ExactFit) or fitted.expansion is None:
             return None
-        return fitted.expansion.points
+        return _frozen_rows(fitted.expansion.points)
 
     @property
     def scale_(self) -> FloatArray | None:
@@ -184,3 +184,11 @@ class KernelAttributes:
     def _dtype(self) -> np.dtype[Any]:
         dtype: np.dtype[Any] = self._state.dtype
         return dtype
+
+
+def _frozen_rows(rows: Any) -> Any:
+    """Dense or CSR rows, read-only."""
+    if not isinstance(rows, np.ndarray):
+        frozen(rows.data)
+        return rows
+    return frozen(rows)

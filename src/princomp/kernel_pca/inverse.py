@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from princomp.arrays import FloatArray
+from princomp.arrays import FloatArray, frozen
 from princomp.errors import NotAvailableError
 from princomp.inputs import blocks_of, opened
 from princomp.kernel_pca.asked import Asked
@@ -99,4 +99,4 @@ class Inverts(KernelAttributes):
     @property
     def X_transformed_fit_(self) -> FloatArray:  # noqa: N802  (scikit-learn's name)
         """Scores (n, k) of the rows that it was learned from."""
-        return self._ridge("X_transformed_fit_").scores
+        return frozen(self._ridge("X_transformed_fit_").scores)

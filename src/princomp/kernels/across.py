@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray
+from princomp.arrays import FloatArray, empty
 from princomp.kernels import native
 from princomp.kernels.dense import Affine
 from princomp.kernels.wide import mirror
@@ -47,7 +47,7 @@ def row_products(
     kernel = rows.kernel(_function, "across", instructions)
     if kernel is None:
         return _twin(rows, low)
-    out = np.empty((n, n))
+    out = empty((n, n))
     arrays = [
         None if one is None else np.ascontiguousarray(one)
         for one in (rows.high, rows.divisor, low, rows.roots)

@@ -74,7 +74,7 @@ def images(
     Returns
     -------
     ndarray of shape (p, m)
-        Z, in float64, in memory that the next call writes over.
+        Z, in float64.
     ndarray of shape (m,)
         s, in float64.
     """

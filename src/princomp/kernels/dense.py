@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import LINE, FloatArray, aligned, scratch
+from princomp.arrays import LINE, FloatArray, aligned, empty, scratch
 from princomp.kernels import native
 
 __all__ = [
@@ -163,7 +163,7 @@ def forward(rows: Affine, right: FloatArray, *, instructions: str = "") -> Float
     check(rows, right, rows.shape[1])
     kernel = rows.kernel(_function, "dense_pass", instructions)
     if kernel is None:
-        product = np.empty((rows.shape[0], right.shape[1]), rows.dtype)
+        product = empty((rows.shape[0], right.shape[1]), rows.dtype)
         for span in _panels(rows):
             np.matmul(rows.part(span).formed(), right, out=product[span])
         return product

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.arrays import FloatArray, eigh, fix_signs
+from princomp.arrays import FloatArray, eigh, empty, fix_signs
 from princomp.kernels import native
 
 __all__ = ["MOST", "SmallFit", "SmallSpectrum", "moments_and_spectrum", "spectrum", "spectrum_twin"]
@@ -77,7 +77,7 @@ def spectrum(
         return spectrum_twin(scatter, divisor, rank)
     p = len(scatter)
     scatter = np.ascontiguousarray(scatter)
-    out = np.empty(p + p * p + 3)
+    out = empty(p + p * p + 3)
     answer = kernel(native.address(scatter), p, divisor, rank, native.address(out))
     return None if answer != native.DONE else _read(out, 0, p)
 
@@ -99,7 +99,7 @@ def moments_and_spectrum(rows: FloatArray) -> SmallFit | None:
         return None
     n, p = rows.shape
     square = p * p
-    out = np.empty(2 * square + 3 * p + 3)
+    out = empty(2 * square + 3 * p + 3)
     if kernel(native.address(rows), n, p, p, native.address(out)) != native.DONE:
         return None
     end = 2 * p + square

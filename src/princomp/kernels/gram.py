@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray, add_outer, column_sums, not_vanished, scratch, two_sum
+from princomp.arrays import (
+    FloatArray,
+    add_outer,
+    column_sums,
+    empty,
+    not_vanished,
+    scratch,
+    two_sum,
+)
 from princomp.kernels import native
 
 __all__ = [
@@ -94,7 +102,7 @@ def moments(
     m, p = block.shape
     block = native.plain_rows(block)
     step = block.strides[0] // block.itemsize
-    out = np.empty(p * p + 2 * p)
+    out = empty(p * p + 2 * p)
     if weights is None:
         answer = kernel(native.address(block), m, p, step, None, native.address(out))
     else:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from princomp.arrays import LINE, FloatArray, aligned
+from princomp.arrays import LINE, FloatArray, aligned, empty
 from princomp.kernels import native
 from princomp.threads import default_threads, in_order
 
@@ -68,7 +68,7 @@ def tridiagonal(
         return _twin(matrix)
     work = aligned((n, n), np.float64)
     work[:] = matrix
-    diagonal, beside, factors = np.empty(n), np.empty(n - 1), np.empty(n - 1)
+    diagonal, beside, factors = empty(n), empty(n - 1), empty(n - 1)
     numbers = _function("tridiagonal_numbers", (_SIZE,), instructions)(n)
     memory, shared = aligned((numbers,), np.float64), aligned((LINE,), np.uint8)
     shared[:] = 0

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import LINE, FloatArray, aligned
+from princomp.arrays import LINE, FloatArray, aligned, empty, unwritten
 from princomp.kernels import native
 from princomp.kernels.gram import answer_of, misled, shift_of
 from princomp.threads import default_threads, in_order
@@ -122,12 +122,14 @@ def packed(
     numbers = len(starts) * _chunk_numbers(min(most, m), p)
     if memory is None or memory.dtype != dtype or memory.size < numbers:
         memory = aligned((numbers,), dtype)
+    else:
+        unwritten(memory)
     with np.errstate(all="ignore"):  # what overflows here shows in the answer
         shift = shift_of(block, weights)
         filled = np.zeros(p + _VECTOR, dtype)
 
         def pack(start: int) -> FloatArray:
-            sums = np.empty((2, p))
+            sums = empty((2, p))
             stop = min(start + most, m)
             if kernel is None:
                 share = None if weights is None else weights[start:stop]
@@ -169,7 +171,7 @@ def _packed_twin(
 ) -> FloatArray:
     """The same by NumPy: shifted rows, times the roots of their weights."""
     np.subtract(rows, shift, out=to, dtype=to.dtype)
-    sums = np.empty((2, len(shift)))
+    sums = empty((2, len(shift)))
     if weights is None:
         to.sum(axis=0, dtype=np.float64, out=sums[0])
     else:

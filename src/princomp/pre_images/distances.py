@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import EPS, FloatArray, one_blas_thread
+from princomp.arrays import EPS, FloatArray, empty, one_blas_thread
 from princomp.feature_space import Expansion
 from princomp.pre_images.given import checked_scores
 from princomp.pre_images.nearest import Nearest
@@ -59,7 +59,7 @@ class Distances:
         nearest = self.nearest
         points, step = nearest.points, nearest.step()
         nearest.beyond  # noqa: B018  (made once, before threads ask for it)
-        out = np.empty((len(scores), points.shape[1]), dtype=scores.dtype)
+        out = empty((len(scores), points.shape[1]), dtype=scores.dtype)
         shift = self.expansion.function.shift
 
         def fill(start: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from princomp.arrays import EPS, FloatArray, one_blas_thread
+from princomp.arrays import EPS, FloatArray, empty, one_blas_thread
 from princomp.feature_space import Expansion
 from princomp.pre_images.descent import Slope, slope_of
 from princomp.pre_images.given import checked_scores
@@ -101,7 +101,7 @@ class FixedPoint:
         nearest = self.nearest
         step, shift = nearest.step(), self.expansion.function.shift
         nearest.beyond, self._slope, self._enough  # noqa: B018  (before threads ask for them)
-        out = np.empty((len(scores), nearest.points.shape[1]), dtype=scores.dtype)
+        out = empty((len(scores), nearest.points.shape[1]), dtype=scores.dtype)
 
         def fill(start: int) -> int:
             made, going_on = self._found(scores[start : start + step].astype(np.float64))

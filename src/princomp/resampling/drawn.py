@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.arrays import FloatArray, eigh, eigh_top
+from princomp.arrays import FloatArray, eigh, eigh_top, empty
 from princomp.errors import ConstantColumnError
 from princomp.scaling import Names, divisors
 from princomp.summaries import Columns, Extremes
@@ -88,7 +88,7 @@ def _by_products(table: Table, counts: FloatArray) -> Drawn:
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         summed += counts[:, start : start + step] @ (part[:, upper[0]] * part[:, upper[1]])
-    scatters = np.empty((len(counts), p, p))
+    scatters = empty((len(counts), p, p))
     scatters[:, upper[0], upper[1]] = summed
     scatters[:, upper[1], upper[0]] = summed
     offsets = counts @ rows / size

@@ -114,7 +114,7 @@ def _spans(vectors: FloatArray, others: int) -> tuple[list[slice], int | None]:
 def swept(vectors: FloatArray, known: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
     """Vectors (m, size) without their part in the span of orthonormal rows (q, size).
 
-    Also the coordinates (q, m) of that part. The vectors are this thread's scratch of that
+    Also the coordinates (q, m) of that part. The vectors lie in :func:`scratch` memory of that
     name; entries are taken some at a time, so the bits do not depend on the threads.
     """
     spans, threads = _spans(known, len(vectors))

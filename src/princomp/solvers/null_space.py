@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from princomp.arrays import FloatArray
+from princomp.arrays import FloatArray, empty
 from princomp.spectrum import Spectrum
 
 __all__ = ["completed"]
@@ -42,7 +42,7 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
 def _with_units(axes: FloatArray, count: int) -> FloatArray:
     """``axes``, and ``count`` rows more that are orthonormal, made of the first unit vectors."""
     known, p = axes.shape
-    found = np.empty((known + count, p))
+    found = empty((known + count, p))
     found[:known] = axes
     left = 1.0 - np.einsum("ij,ij->j", axes, axes)  # squared length that each unit vector keeps
     for row in range(known, known + count):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import scipy.linalg
 
-from princomp.arrays import FloatArray, eigh
+from princomp.arrays import FloatArray, eigh, empty
 from princomp.solvers.dense import roundoff
 from princomp.solvers.ritz import without_variance
 from princomp.spectrum import Spectrum
@@ -113,6 +113,6 @@ def _halves(
     for part, images, drawn in _panels(sketch, size):
         rows = transform(images[:, :inner] + shift * drawn[:, :inner])
         if not halves.size:
-            halves = np.empty((sketch.p, rows.shape[1]))
+            halves = empty((sketch.p, rows.shape[1]))
         halves[part] = rows
     return halves

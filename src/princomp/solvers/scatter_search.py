@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray
+from princomp.arrays import EPS, FloatArray, empty
 from princomp.kernels.dense import Affine, forward, padded
 from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff_of_products
@@ -94,7 +94,7 @@ def products_with(scatter: FloatArray, size: float) -> Callable[[FloatArray], Fl
 
     def product(vectors: FloatArray) -> FloatArray:
         right, width = padded(vectors, scatter.dtype), vectors.shape[1]
-        out: FloatArray = np.empty((len(right), width))
+        out: FloatArray = empty((len(right), width))
 
         def work(span: slice) -> None:
             np.divide(forward(rows.part(span), right)[:, :width], size, out=out[span])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, eigh, eigh_top
+from princomp.arrays import EPS, FloatArray, eigh, eigh_top, empty
 from princomp.solvers.bases import factored, growth, orthonormal, swept
 
 __all__ = ["SearchSpace"]
@@ -50,7 +50,7 @@ class SearchSpace:
         tol: float,
     ) -> None:
         self._apply, self._tol = apply, tol
-        self._basis = np.empty((room, block.shape[1]))
+        self._basis = empty((room, block.shape[1]))
         self._projected = np.zeros((room, room))
         self._block, self._image = block, block
         self._first = self.stop = self.products = 0

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.arrays import empty
 from princomp.errors import MalformedFileError, ParameterError, ShapeError
 from princomp.sources.columnar import (
     arrow_opener,
@@ -245,7 +246,7 @@ class _Columnar(Source):
             joined = _joined(batches, max(1, _JOINED // self.p))
             for row, piece in _cut(joined, start, step):
                 if filled == 0:
-                    block = np.empty((step, self.p), self.dtype)
+                    block = empty((step, self.p), self.dtype)
                 end = row + piece.num_rows
                 if self.rows is not None and end > self.rows:
                     break

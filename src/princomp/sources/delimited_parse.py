@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.arrays import empty
 from princomp.errors import NotNumericError, PrincompError
 from princomp.sources.cells import MISSING, is_text, looks_numeric
 from princomp.sources.columns import Origin
@@ -207,7 +208,7 @@ def _floats(column: Any) -> NDArray[np.float64]:
 
 def _in_rows(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Columns as an array of shape (m, p), in C order."""
-    data = np.empty((len(columns[0]), len(columns)))
+    data = empty((len(columns[0]), len(columns)))
     for first in range(0, len(data), _ROWS):
         rows = slice(first, first + _ROWS)
         for j, column in enumerate(columns):

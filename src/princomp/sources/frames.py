@@ -11,6 +11,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from princomp.arrays import empty
 from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
 from princomp.sources.cells import (
     LARGEST_INTEGER,
@@ -144,7 +145,7 @@ def convert(
     left_out: list[str] = []
     # Column by column into Fortran order: each write is then contiguous, ten times
     # faster than strided ones at 1,000,000 × 20, and a second copy is never held.
-    data: Matrix = np.empty((n, len(choice.names)), _dtype(frame, choice, labels), order="F")
+    data: Matrix = empty((n, len(choice.names)), _dtype(frame, choice, labels), order="F")
     for name in choice.names:
         values = _values(frame.get_column(labels[name]), name, choice.requested, text, origin)
         if values is None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from princomp.arrays import empty
 from princomp.errors import InputChangedError, MemoryLimitError, ShapeError
 from princomp.memory import in_words
 from princomp.sources.source import Chunk, Held, Identity, Source, Spot
@@ -40,7 +41,7 @@ def whole(source: Source, most: int | None = None) -> Any:
 def _filled(source: Source, most: int | None) -> Any:
     if source.rows is None or source.stored is not None:
         return _joined(list(_up_to(source, most)), source)
-    data = np.empty((source.rows, source.p), dtype=source.dtype)
+    data = empty((source.rows, source.p), dtype=source.dtype)
     filled = 0
     for chunk in source.chunks():
         stop = filled + len(chunk.data)

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.arrays import empty
 from princomp.errors import (
     ColumnError,
     MalformedFileError,
@@ -218,7 +219,7 @@ class NpySource(Source):
         NotNumericError
             An integer beyond 2**53.
         """
-        return Chunk(self.load(start, stop, np.empty))
+        return Chunk(self.load(start, stop, empty))
 
     def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> NDArray[Any]:
         """The numbers of :meth:`read`, in an array that ``empty`` gives."""
@@ -241,13 +242,13 @@ class NpySource(Source):
 
     def _rows(self, first: int, last: int) -> NDArray[Any]:
         """Numbers as stored, where one row follows the other."""
-        numbers = np.empty((last - first, self._width), self._stored)
+        numbers = empty((last - first, self._width), self._stored)
         self._fill(numbers, first * self._width)
         return numbers[:, self._take]
 
     def _columns(self, first: int, last: int) -> NDArray[Any]:
         """Numbers as stored, where one column follows the other."""
-        numbers = np.empty((self.p, last - first), self._stored)
+        numbers = empty((self.p, last - first), self._stored)
         for column, j in zip(numbers, self._indices, strict=True):
             self._fill(column, j * self._n + first)
         return numbers.T

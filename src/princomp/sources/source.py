@@ -130,9 +130,8 @@ class Source:
     def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> Any:
         """The numbers of :meth:`read`, in an array that ``empty(shape, dtype)`` may give.
 
-        Such an array is written to again as soon as its rows are summed: memory that a
-        thread has used before is had without the system's help, which costs more than
-        reading into it.
+        That can be memory which was used before: getting it anew from the system costs more
+        than reading into it.
         """
         return self.read(start, stop).data
 

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from princomp.arrays import empty
 from princomp.errors import MalformedFileError, ParameterError, ShapeError
 from princomp.sources.columns import Origin
 from princomp.sources.delimited_pieces import Dialect
@@ -256,7 +257,7 @@ class _PipedArray(Source):
         step = max(1, _NUMBERS // p)
         for first in range(0, n, step):
             with reading(_NAME, "a NumPy array"):
-                block = np.empty((min(step, n - first), p), self._kind)
+                block = empty((min(step, n - first), p), self._kind)
                 got = cast(io.BufferedReader, self._stream).readinto(block.view(np.uint8).data)
             if got < block.nbytes:
                 raise MalformedFileError(

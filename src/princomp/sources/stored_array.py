@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.arrays import empty
 from princomp.errors import MalformedFileError
 from princomp.sources.cells import LARGEST_INTEGER, long_integer
 from princomp.sources.columns import Origin
@@ -151,7 +152,7 @@ class StoredArray(Source):
             first, last = self._runs[0]
             return np.asarray(array[start:stop, first:last])
         width = sum(last - first for first, last in self._runs)
-        block = np.empty((stop - start, width), array.dtype)
+        block = empty((stop - start, width), array.dtype)
         at = 0
         for first, last in self._runs:
             block[:, at : at + last - first] = array[start:stop, first:last]

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from princomp.arrays import LINE, FloatArray, aligned
+from princomp.arrays import LINE, FloatArray, aligned, empty
 from princomp.kernels import dense
 from princomp.kernels.across import row_products
 from princomp.kernels.dense import Affine
@@ -130,7 +130,7 @@ class DenseRows:
         (n, p), m = self.shape, right.shape[1]
         narrow = dense.padded(right, self.dtype)
         if n >= p:
-            product = np.empty((n, m), self.dtype)
+            product = empty((n, m), self.dtype)
 
             def fill(rows: slice) -> None:
                 product[rows] = dense.forward(self.above.part(rows), narrow)[:, :m]

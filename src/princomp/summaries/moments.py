@@ -130,7 +130,7 @@ class Moments(Centred):
     def of_covariance(cls, covariance: FloatArray, mean: FloatArray, rows: float) -> Moments:
         """Moments that have this covariance (p, p), mean (p,) and number of rows."""
         scatter = covariance * (rows - 1.0)
-        return cls(rows, len(mean) + 1, mean, np.zeros_like(mean), scatter)
+        return cls(rows, len(mean) + 1, mean.copy(), np.zeros_like(mean), scatter)
 
     def lifted(self, other: Moments) -> Moments:
         """Another summary, its numbers where those of this one are."""

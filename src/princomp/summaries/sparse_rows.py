@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.arrays import LINE, FloatArray, scratch
+from princomp.arrays import LINE, FloatArray, empty, scratch
 from princomp.kernels import csr
 from princomp.summaries.blocks import Weights
 from princomp.threads import in_order
@@ -223,7 +223,7 @@ class SparseRows:
 
     def _finished(self, sums: tuple[FloatArray, FloatArray]) -> FloatArray:
         """D⁻¹ (Z − μ sᵀ) of sums about zero, Z and s."""
-        image = np.empty(sums[0].shape)
+        image = empty(sums[0].shape)
         for part, centred in self._centred(sums):
             image[part] = centred
         return image
