@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
 import numpy as np
@@ -14,9 +15,13 @@ import scipy.sparse as sp
 
 from princomp import PCA, KernelPCA, Moments
 from princomp.arrays import scratch
+from princomp.engines import local
+from princomp.engines.local import fold
 from princomp.kernels import csr
+from princomp.kernels.wide import WIDE
 from princomp.online import Stream
 from princomp.parameters import Request
+from princomp.sources.numpy_file import open_npy
 from princomp.waiting import Waiting
 
 P = 4
@@ -207,6 +212,28 @@ def test_products_of_sparse_rows_are_not_overwritten_by_the_next():
     entries = csr.entries_of(sp.random_array((500, 3000), density=0.02, rng=rng, format="csr"))
     one, two = (csr.images(entries, rng.standard_normal((3000, 8)))[0] for _ in range(2))
     assert not np.shares_memory(one, two)
+
+
+def test_a_block_that_is_being_added_is_not_read_over_by_the_next(tmp_path, monkeypatch):
+    """One thread reads ahead of the one that adds, so far that the next block is always there."""
+
+    def one_ahead(work, pieces, threads=None, *, ahead=False):
+        with ThreadPoolExecutor(1) as reader:
+            before = None
+            for piece in pieces:
+                read = reader.submit(work, piece).result()
+                if before is not None:
+                    yield before
+                before = read
+            yield before
+
+    rows = np.random.default_rng(0).standard_normal((2 * 2048 + 100, WIDE), dtype=np.float32)
+    np.save(tmp_path / "rows.npy", rows)
+    source = open_npy(tmp_path / "rows.npy", None, (), None)
+    expected = fold(Moments, rows).summary
+    monkeypatch.setattr(local, "in_order", one_ahead)
+    found = fold(Moments, source).summary
+    np.testing.assert_array_equal(found.scatter, expected.scatter)
 
 
 def run(program, **environment):
