@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import EPS, EPS32
+from princomp.summaries import Columns, Moments, SketchOf
 from princomp.summaries.sparse_moments import sparse_sums
 from princomp.summaries.sparse_rows import SparseRows
 
@@ -137,3 +138,39 @@ def test_duplicate_and_unsorted_entries_are_summed_first():
     rows = sp.csr_array(([1.0, 2.0, 4.0], [1, 0, 1], [0, 3]), shape=(1, 3))
     *_, scatter = sparse_sums(sp.vstack([rows, sp.csr_array((3, 3))], format="csr"), None)
     np.testing.assert_array_equal(scatter, np.outer([2.0, 5, 0], [2.0, 5, 0]))
+
+
+@pytest.mark.parametrize("kind", [Moments, Columns, SketchOf(6)])
+@pytest.mark.parametrize("heavy", [1.0, 1e3, 1e9, 1e15])
+def test_a_few_rows_that_carry_nearly_all_the_weight_do_not_cancel(kind, heavy):
+    """A column is full where it is stored for most of the weight, not in most of the rows.
+
+    The heavy rows lie a few deviations around 10⁴: the light ones store nothing and lie 10⁴
+    away, so their weight must not vanish beside that of the heavy ones. Entry (i, j) of a
+    scatter is off by a few (n + p) eps of √(Sᵢᵢ Sⱼⱼ).
+    """
+    n, p = 400, 12
+    rng = np.random.default_rng(2)
+    dense = rng.standard_normal((n, p)) * (rng.random((n, p)) < 0.05)
+    weights = rng.uniform(0.5, 2.0, n)
+    dense[[7, 90, 300]] = 1e4 + rng.standard_normal((3, p))
+    dense[90, 3] = 0.0  # a column that a heavy row does not store
+    weights[[7, 90, 300]] *= heavy
+    _, _, _, mean = split(dense, weights)
+    moved = dense - mean
+    scatter = np.asarray((moved.T * weights) @ moved, dtype=np.float64)
+    found = kind.of(sp.csr_array(dense), weights)
+    size = np.sqrt(scatter.diagonal())
+    allowed = 16 * (n + p) * EPS * np.outer(size, size)
+    np.testing.assert_array_less(
+        np.abs(found.column_scatter - scatter.diagonal()), allowed.diagonal()
+    )
+    away = (found.mean - mean) + found.mean_low
+    # The sum of the weights is rounded as well.
+    spread = size / np.sqrt(weights.sum())
+    assert (np.abs(away) <= 16 * (n + p) * EPS * spread + 4 * EPS * np.abs(mean)).all()
+    if kind is Moments:
+        assert (np.abs(found.scatter - scatter) <= allowed).all()
+    elif kind is not Columns:
+        drawn = found.directions
+        assert (np.abs(found.product - scatter @ drawn) <= allowed @ np.abs(drawn)).all()

@@ -35,6 +35,9 @@ _COLUMNS_A_ROW = 16
 # Rows whose mean is the first guess, and how much larger than the scatter the squares about
 # that guess may be: beyond, the column is summed again about its mean.
 _SAMPLE, _CANCELLED = 16, 4.0
+# Where the rows that store nothing in a column have less than one in so many parts of the weight,
+# the difference of all weight and what is stored has lost digits: it is then summed exactly.
+_LIGHT = 64.0
 # Sparse rows are read so often for that, at most: about zero, an entry, and the mean.
 _ROUNDS = 3
 _THREADS_PAY = 2**20
@@ -152,13 +155,17 @@ def _of_sparse(block: Any, weights: Weights) -> Columns:
     m, p = entries.shape
     mass = float(m) if weights is None else float(weights.sum())
     shift: FloatArray | None = None
+    left: FloatArray | None = None
     for again in range(_ROUNDS):
         count, stored, sums, squares = stored_about(shift, entries, weights)
         if shift is None:
             check_finite(sums, block)
             shift = np.zeros(p)
-        left = np.maximum(mass - stored, 0.0)
-        left[count == m] = 0.0
+        if left is None:
+            left = np.maximum(mass - stored, 0.0)
+            if weights is not None and ((left * _LIGHT < mass) & (count < m)).any():
+                left = _weight_not_stored(entries, weights)
+            left[count == m] = 0.0
         offset = (sums - left * shift) / mass
         squares = squares + left * shift * shift
         scatter = np.maximum(squares - mass * offset * offset, 0.0)
@@ -172,6 +179,22 @@ def _of_sparse(block: Any, weights: Weights) -> Columns:
             full = np.flatnonzero(cancelled & (count == m))
             shift[full] = _last_stored(entries, full)
     return Columns(mass, m, mean, low, not_vanished(scatter, offset))
+
+
+def _weight_not_stored(entries: Entries, weights: FloatArray) -> FloatArray:
+    """Weight (p,) of the rows that store nothing in a column, however little it is.
+
+    The weights are cut into whole multiples of a unit, whose sums are exact, and what is left:
+    so their differences lose no more than roundings of that.
+    """
+    m, p = entries.shape
+    unit = 2.0 ** (int(np.frexp(weights.max())[1]) + m.bit_length() - 53)
+    whole = np.floor(weights / unit) * unit
+    left = np.zeros(p)
+    for part in (whole, weights - whole):
+        each = np.repeat(part, np.diff(entries.ends))
+        left += part.sum() - np.bincount(entries.columns, weights=each, minlength=p)
+    return np.maximum(left, 0.0)
 
 
 def _last_stored(entries: Entries, columns: NDArray[np.intp]) -> FloatArray:

@@ -13,8 +13,9 @@ from princomp.summaries.blocks import Weights
 
 __all__ = ["sparse_sums"]
 
-# A column this full can hide its spread under its mean, so it is shifted like a dense one.
-# Below it, the mean's share of the raw sum of squares is at most one half.
+# A column can hide its spread under its mean where the rows that store a value have more than
+# this share of the weight: it is shifted like a dense one. Below it, the mean's share of the raw
+# sum of squares is at most one half.
 _FULL_COLUMN = 0.5
 
 
@@ -38,7 +39,7 @@ def sparse_sums(
     rows : float
         Sum of the weights.
     shift : ndarray of shape (p,)
-        Near the mean in columns that are mostly stored, zero in the others.
+        Near the mean in columns that store a value for most of the weight, zero in the others.
     sums : ndarray of shape (p,)
         Σ w (x − shift); not finite where a value is not.
     scatter : ndarray of shape (p, p)
@@ -57,7 +58,9 @@ def sparse_sums(
     rows = float(m) if weights is None else float(weights.sum())
     scatter, sums = csr.scatter(entries, weights, instructions=instructions)
     shift = np.zeros(p)
-    full = np.flatnonzero(np.bincount(entries.columns, minlength=p) > _FULL_COLUMN * m)
+    each = None if weights is None else np.repeat(weights, np.diff(entries.ends))
+    stored = np.bincount(entries.columns, weights=each, minlength=p)
+    full = np.flatnonzero(stored > _FULL_COLUMN * rows)
     if full.size:
         dense = block[:, full].toarray().astype(np.float64, copy=False)
         near = shift_of(dense, weights)
