@@ -80,8 +80,13 @@ def test_kaiser_elbow_and_stick_of_small_spectra():
     assert Kaiser().decide(of_variances([3, 1, 0.5, 0.5])).k == 1
     assert Kaiser().decide(of_variances([1, 1, 1])).k == 0
     assert Elbow().decide(of_variances([9, 8, 7, 1, 0.9, 0.8])).k == 3
-    assert Elbow().decide(of_variances([1, 1, 1])).k is None
-    assert Elbow().decide(of_variances([3, 2, 1])).k is None
+    flat = Elbow().decide(of_variances([1, 1, 1]))
+    assert flat.k == 0
+    assert "all variances are equal" in flat.reason
+    for values in ([3, 2, 1], [5, 4.9, 1], [2, 1]):
+        straight = Elbow().decide(of_variances(values))
+        assert straight.k is None
+        assert straight.reason.startswith("does not apply: ")
     assert RULES["broken-stick"]().decide(of_variances([0.7, 0.2, 0.05, 0.05])).k == 1
 
 

@@ -187,8 +187,12 @@ def test_without_a_number_of_rows_only_some_rules_answer(X):
 
 
 def test_a_rule_without_an_answer_is_an_error_with_its_reason():
-    with pytest.raises(DataError, match=r"'elbow' does not apply: .* equal"):
-        PCA("elbow").fit(np.vstack([np.eye(4), -np.eye(4)]))
+    with pytest.raises(DataError, match=r"'elbow' does not apply: .* no bend"):
+        PCA("elbow").fit(np.vstack([np.diag([3.0, 2.9, 2.8, 1]), -np.diag([3.0, 2.9, 2.8, 1])]))
+    # Equal variances have one: all of them are scree.
+    model = PCA("elbow").fit(np.vstack([np.eye(4), -np.eye(4)]))
+    assert model.n_components_ == 0
+    assert "all variances are equal" in model.decision_.reason
 
 
 def test_weights_are_rows_that_stand_twice(X):

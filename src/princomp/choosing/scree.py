@@ -68,7 +68,9 @@ class Elbow:
     """Components before the variance that lies farthest below the chord from first to last.
 
     The chord joins the first and the last variance of the scree plot; the farthest point below
-    it begins the scree, and what goes before is kept (Cattell 1966).
+    it begins the scree, and what goes before is kept (Cattell 1966). Equal variances are scree
+    from the first on: no component is kept. Variances that fall along a straight line, or above
+    it, have no bend: the rule does not apply.
     """
 
     name: ClassVar[str] = "elbow"
@@ -83,12 +85,15 @@ class Elbow:
             return Decision.none(self.name, f"{few} no elbow")
         fall = values[0] - values[-1]
         if not fall > 16 * len(values) * EPS * values[0]:
-            return Decision.none(self.name, "the variances are equal")
+            reason = "all variances are equal, so the scree begins at the first: no component"
+            below = np.zeros(len(values))
+            return Decision(self.name, 0, reason, "distance below the chord", plain(below))
         # Distances to one line are all the same multiple of those along the axis.
         chord = np.linspace(1.0, 0.0, len(values))
         below = chord - (values - values[-1]) / fall
         if below.max() <= 16 * EPS:
-            return Decision.none(self.name, "no variance lies below the chord")
+            why = "no variance lies below the chord from the first to the last, so there is no bend"
+            return Decision.none(self.name, why)
         k = int(np.argmax(below))
         reason = f"variance {k + 1} lies farthest below the chord, so {components(k)} before it"
         return Decision(self.name, k, reason, "distance below the chord", plain(below))
