@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import princomp
 from helpers import EPS, EPS32, assert_orthonormal, sine, truth
-from princomp import PCA
+from princomp import PCA, IncrementalPCA
 from princomp.errors import (
     ColumnError,
     MemoryLimitError,
@@ -456,7 +456,6 @@ def _refused(X):
         "sparse nan": ((sp.csr_array(_with(X, 3, np.nan)),), NotFiniteError),
         "squares overflow": ((_with(X, 3, 1e200),), NotFiniteError),
         "wrong columns": ((X[:, :4],), ShapeError),
-        "no rows": ((X[:0],), ShapeError),
         "one dimension": ((X[0],), ValueError),
         "text": (([["a"] * 5],), NotNumericError),
         "complex": ((X * 1j,), NotNumericError),
@@ -482,6 +481,46 @@ def test_a_batch_that_is_refused_adds_nothing(name, table):
         model.partial_fit(*arguments)
     assert_same_bits(model, before)
     assert_same_bits(model.partial_fit(table[83:]), PCA().fit(table))
+
+
+EMPTY = {
+    "array": lambda X: X[:0],
+    "sparse": lambda X: sp.csr_array(X[:0]),
+    "frame": lambda X: pd.DataFrame(X[:0]),
+    "integers": lambda X: X[:0].astype(int),
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+@pytest.mark.parametrize("model", [PCA(2), IncrementalPCA(2), PCA(2, decay=0.9)], ids=str)
+def test_a_batch_without_rows_adds_nothing(model, kind, table):
+    """At any time: what follows has the bits of the rows alone."""
+    empty = EMPTY[kind](table)
+    once = clone(model).partial_fit(table)
+    model = clone(model).partial_fit(empty)
+    with pytest.raises(NotAvailableError, match="so far there are 0"):
+        _ = model.mean_
+    for rows in (table[:70], empty, table[70:]):
+        assert model.partial_fit(rows) is model
+    assert_same_bits(model, once)
+    assert_same_bits(model.partial_fit(empty, sample_weight=[]), once)
+    if model.get_params().get("decay", 1.0) == 1.0:
+        assert_same_bits(model.forget(empty), once)
+    with pytest.raises(ShapeError, match="4 features"):
+        model.partial_fit(table[:0, :4])
+    with pytest.raises(ShapeError, match="weights"):
+        model.partial_fit(empty, sample_weight=[1.0])
+    assert_same_bits(model, once)
+
+
+def test_a_fit_takes_a_batch_without_rows_whatever_it_kept(table):
+    model = PCA(2, svd_solver="row_gram").fit(table)
+    assert model.partial_fit(table[:0]) is model
+    with pytest.raises(ShapeError, match="0 sample"):
+        IncrementalPCA(2).fit(table[:0])
+    named = PCA().partial_fit(pd.DataFrame(table, columns=list("abcde")))
+    with pytest.raises(ColumnError, match="feature names"):
+        named.partial_fit(pd.DataFrame(table[:0], columns=list("abcdz")))
 
 
 def test_a_first_batch_that_is_refused_leaves_an_unfitted_model(table):
@@ -617,6 +656,187 @@ def test_fits_merge_in_any_order(solver, option, table, tmp_path):
     assert_close(a.merge(b.merge(c)).merge(d.merge(e)), whole)
 
 
+# ---- fits by different routes merge -------------------------------------------------------------
+
+
+def _loaded(model, path):
+    model.save(path / "kept.pca", overwrite=True)
+    return princomp.load(path / "kept.pca")
+
+
+# Every way to a fit of some rows with the same parameters; None where they have no such way.
+ROUTES = {
+    "fit": lambda make, X, w, path: make().fit(X, sample_weight=w),
+    "partial_fit": lambda make, X, w, path: make().partial_fit(X, sample_weight=w),
+    "both": lambda make, X, w, path: (
+        make().fit(X[:9], sample_weight=w[:9]).partial_fit(X[9:], sample_weight=w[9:])
+    ),
+    "forget": lambda make, X, w, path: (
+        make()
+        .fit(sp.vstack([X[:5], X]) if sp.issparse(X) else np.vstack([X[:5], X]),
+             sample_weight=np.r_[w[:5], w])
+        .forget(X[:5], sample_weight=w[:5])
+    ),
+    "file": lambda make, X, w, path: _loaded(make().fit(X, sample_weight=w), path),
+}  # fmt: skip
+# Rows and columns of the two parts: what 'auto' keeps of each is said beside it.
+SHAPES = {
+    "Triangle and Moments": (30, 170, 40),
+    "Triangle and Triangle": (30, 35, 80),
+    "Columns and Columns": (30, 35, 90),
+    "Triangle and Columns": (9, 35, 90),
+}
+ROWS = {
+    "plain": {},
+    "weighted": {},
+    "float32": {},
+    "sparse": {},
+    "unit": {"scale": "unit"},
+    "range": {"scale": "range"},
+    "uncentred": {"center": False},
+    "dropped": {"missing": "drop"},
+}
+
+
+def _of_routes(shape, rows):
+    """Two parts of a table with their weights, and the same as dense rows without holes."""
+    n, m, p = SHAPES[shape]
+    rng = np.random.default_rng(17)
+    X = rng.standard_normal((n + m, p)) * np.linspace(3, 1, p) + 2
+    w = np.ones(n + m)
+    if rows == "weighted":
+        w = rng.integers(0, 4, n + m) * 1.0
+    if rows == "float32":
+        X = X.astype(np.float32)
+    if rows == "sparse":
+        X[rng.random(X.shape) < 0.7] = 0.0
+    known, used = X, w
+    if rows == "dropped":
+        X = X.copy()
+        X[[3, n + 7], [1, 2]] = np.nan
+        whole = ~np.isnan(X).any(axis=1)
+        known, used = X[whole], w[whole]
+    X = sp.csr_array(X) if rows == "sparse" else X
+    return (X[:n], w[:n]), (X[n:], w[n:]), (known, used)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_fits_with_equal_parameters_merge_whatever_route_they_took(
+    shape, rows, tmp_path, monkeypatch
+):
+    """Against the SVD of all rows, to the precision of the coarser of both routes.
+
+    An entry of a scatter is off by a few (n + p) units of √(Sᵢᵢ Sⱼⱼ), so a variance by that of
+    the trace: float32 rows are multiplied in float32 by a fit, and a product of rows or of
+    columns adds min(n, p) roundings. Forgetting five rows of 25 loses less than a bit, twice.
+    """
+    (one, w1), (other, w2), (X, w) = _of_routes(shape, rows)
+    options = ROWS[rows]
+    if "Columns" in shape:  # as tables of 2¹⁸ numbers are
+        monkeypatch.setattr(princomp.planning.routes, "SMALL", 900)
+        assert PCA(**options).fit(other, sample_weight=w2).plan_.summary == "columns"
+
+    def make():
+        return PCA(**options)
+
+    center = options.get("center", True)
+    scale = {
+        "unit": lambda: np.sqrt(truth_of_columns(X, w)),
+        "range": lambda: np.ptp(X[w > 0], axis=0),
+    }.get(rows, lambda: None)()
+    variances, _ = truth(X, weights=w, divisor=scale, center=center)
+    unit = EPS32 if rows == "float32" else EPS
+    error = 8 * min(sum(X.shape), 2 * len(X)) * unit * variances.sum()
+    # A weighted row is a fraction of one, and so are the products that centre it.
+    cases = [(r, s) for r in ROUTES for s in ROUTES if r in ("fit", "file") or s == "fit"]
+    for first, second in cases:
+        if "forget" in (first, second) and rows == "range":
+            continue  # refused
+        mine = ROUTES[first](make, one, w1, tmp_path)
+        theirs = ROUTES[second](make, other, w2, tmp_path)
+        for model, added in ((mine, theirs), (theirs, copy.copy(mine))):
+            merged = copy.copy(model).merge(added)
+            k = min(merged.n_components_, len(variances))
+            np.testing.assert_allclose(
+                merged.explained_variance_[:k], variances[:k], rtol=0, atol=error,
+                err_msg=f"{first}, {second}",
+            )  # fmt: skip
+            assert (merged.explained_variance_[k:] <= error).all()
+            assert merged.n_samples_ == len(X)
+            np.testing.assert_allclose(merged.total_variance_, variances.sum(), rtol=0, atol=error)
+            # The certificate allows for what was lost.
+            spectrum = merged._state.spectrum
+            claim = spectrum.roundoff * (1 if spectrum.squared else 2) * variances.sum()
+            off = np.abs(merged.explained_variance_[:k] - variances[:k]).max()
+            assert off <= 4 * claim
+
+
+def truth_of_columns(X, w):
+    moved = X - np.average(X.astype(np.longdouble), axis=0, weights=w)
+    return np.asarray(w @ moved**2 / (w.sum() - 1), dtype=np.float64)
+
+
+def test_the_plan_says_what_a_merge_of_two_kinds_keeps():
+    Z = np.random.default_rng(0).standard_normal((200, 40))
+    few, many = PCA().fit(Z[:30]), PCA().fit(Z[30:])
+    assert [type(m.summary_) for m in (few, many)] == [Triangle, Moments]
+    told = "merged fits kept Moments and Triangle: a scatter is kept"
+    for one, other in ((few, many), (many, few)):
+        merged = copy.copy(one).merge(other)
+        assert type(merged.summary_) is Moments
+        assert merged.plan_.reasons[1].startswith(told)
+    # Two of one kind need no word; rows that follow do not take it back.
+    assert copy.copy(few).merge(few).plan_.reasons[1:] == ()
+    assert merged.partial_fit(Z[:3]).plan_.reasons[1].startswith(told)
+
+
+def test_a_triangle_forgets_by_way_of_its_scatter():
+    Z = np.random.default_rng(0).standard_normal((30, 40))
+    model = PCA().fit(Z)
+    assert type(model.summary_) is Triangle
+    model.forget(Z[:5])
+    # 25 rows left of 30: the roundings of both are six fifths of those of the rest.
+    error = 16 * 70 * EPS * truth(Z)[0].sum()
+    np.testing.assert_allclose(model.explained_variance_[:25], truth(Z[5:])[0], rtol=0, atol=error)
+    assert type(model.summary_) is Moments
+    assert "squared to a scatter" in model.plan_.reasons[1]
+    # A scatter that does not fit is refused, and nothing is changed.
+    wide = PCA(memory_limit="20MB").fit(np.random.default_rng(0).standard_normal((20, 2000)))
+    with pytest.raises(MemoryLimitError, match="a scatter of 2,000 columns"):
+        wide.forget(np.zeros((1, 2000)))
+    assert type(wide.summary_) is Triangle
+
+
+@pytest.mark.parametrize(
+    ("options", "p", "hint"),
+    [
+        ({"memory_limit": "50MB"}, 300, "svd_solver='covariance_eigh'"),
+        ({"memory_limit": "5MB"}, 400, "n_components=None"),
+    ],
+)
+def test_what_is_advised_where_components_are_missing_works(options, p, hint, monkeypatch):
+    """A fit of a few components without a scatter is no sum of its rows: the hint keeps one."""
+    monkeypatch.setattr(princomp.planning.routes, "SMALL", 900)
+    X = np.random.default_rng(3).standard_normal((200, p)) * np.r_[9, 7, 5, np.ones(p - 3)]
+    make = {"n_components": 2, **options}
+    with pytest.raises(NotAvailableError, match="kept no scatter, and 2 of 89 comp") as caught:
+        PCA(**make).fit(X[:90]).merge(PCA(**make).fit(X[90:]))
+    assert hint in caught.value.hint
+    make |= {"svd_solver": "covariance_eigh"} if "eigh" in hint else {"n_components": None}
+    merged = PCA(**make).fit(X[:90]).merge(PCA(**make).fit(X[90:])).truncated(2)
+    variances = truth(X)[0]
+    error = 8 * 400 * EPS * variances.sum()
+    np.testing.assert_allclose(merged.explained_variance_, variances[:2], rtol=0, atol=error)
+
+
+def test_ranges_that_nobody_asks_for_any_more_do_no_harm(table):
+    ranged = PCA(scale="range").fit(table)
+    assert ranged.rescaled(None).merge(PCA().fit(table)).n_samples_ == 400
+    model = ranged.rescaled(None).forget(table[:70])
+    assert_close(model, PCA().fit(table[70:]))
+
+
 def test_a_merged_model_goes_on_and_the_other_too(table):
     a, b = PCA().partial_fit(table[:60]), PCA().partial_fit(table[60:150])
     a.merge(b).partial_fit(table[150:])
@@ -640,8 +860,6 @@ def test_fits_that_do_not_go_together_are_not_merged(table):
     before = bits(model)
     for other, error, match in (
         (PCA().fit(table[:, :4]), ShapeError, "4 features"),
-        (PCA(svd_solver="full").fit(table), ShapeError, "keeps Moments .* keeps Triangle"),
-        (PCA(2, svd_solver="sketch").partial_fit(table), ShapeError, "Sketch"),
         (table, ParameterError, "merge takes a fitted PCA, got ndarray"),
         (PCA(2, svd_solver="arpack").fit(table), NotAvailableError, "no scatter"),
     ):
@@ -731,6 +949,42 @@ def test_a_window_stays_accurate_over_thousands_of_steps(rng):
     assert sine(model.components_[:1], axes[:1]) <= error / gaps[0]
     assert model.n_samples_ == window
     assert model.summary_.count == window
+
+
+@pytest.mark.parametrize("solver", ["auto", "sketch"])
+@pytest.mark.parametrize("scale", [None, "unit"])
+def test_the_certificate_says_what_forgetting_lost(solver, scale):
+    """Rows that are 10⁶ times larger leave their rounding, which the certificate allows for."""
+    rng = np.random.default_rng(1)
+    quiet = rng.standard_normal((300, 5)) * [3, 2, 1, 0.5, 0.2]
+    # Beyond 10⁵ nothing is left of the last column, and scale='unit' refuses it as constant.
+    for loud in (1.0, 1e3, 1e5 if scale else 1e6):
+        for column in (slice(None), slice(1, 2)):
+            gone = rng.standard_normal((1000, 5))
+            gone[:, column] *= loud
+            model = PCA(5, svd_solver=solver, scale=scale).partial_fit(np.vstack([quiet, gone]))
+            model.forget(gone)
+            variances = truth(quiet, divisor=quiet.std(axis=0, ddof=1) if scale else None)[0]
+            spectrum = model._state.spectrum
+            off = np.abs(model.explained_variance_ - variances).max() / variances[0]
+            # It counts units of the products; the sum of 1,300 of them loses √n at most, and a
+            # sketch divides by its core.
+            assert off <= np.sqrt(1300) * spectrum.roundoff
+            # And it claims no more than what was there allows: 40 + 2p units (`dense.py`).
+            was = (np.vstack([quiet, gone]).var(axis=0) / quiet.var(axis=0)).max() * 1300 / 300
+            assert spectrum.roundoff <= 50 * 2 * EPS * (1 + 2 * was)
+    # Rows that come dilute the loss.
+    before = spectrum.roundoff
+    assert model.partial_fit(quiet)._state.spectrum.roundoff < before
+
+
+def test_what_forgetting_lost_is_stored(table, tmp_path):
+    model = PCA().partial_fit(np.vstack([table, 1e4 * table])).forget(1e4 * table)
+    model.save(tmp_path / "left.pca")
+    loaded = princomp.load(tmp_path / "left.pca")
+    assert_same_bits(loaded, model)
+    assert loaded._state.spectrum.roundoff == model._state.spectrum.roundoff > 1e-8
+    assert loaded.partial_fit(table[:9]).summary_.lost.tobytes() == model.summary_.lost.tobytes()
 
 
 def test_more_than_was_there_cannot_be_forgotten(table, rng):

@@ -40,7 +40,7 @@ class RowsOverTime(FittedAttributes, TableInput):
         Parameters
         ----------
         X : as for ``fit``
-            Any number of rows from one on, dense or sparse.
+            Any number of rows, dense or sparse; a table of columns without rows adds nothing.
         y : ignored
         sample_weight : array of shape (n,), optional
 
@@ -60,6 +60,9 @@ class RowsOverTime(FittedAttributes, TableInput):
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take rows out that were added before: a sliding window, data withdrawn.
 
+        What is left keeps the rounding of what is gone. Where that is much larger, digits are
+        lost: the certificate says which variances and axes are no longer told from noise.
+
         Parameters
         ----------
         X, y, sample_weight
@@ -73,7 +76,10 @@ class RowsOverTime(FittedAttributes, TableInput):
         ------
         NotAvailableError
             Where the fit cannot give rows back: ``svd_solver="full"``, ``scale="range"``,
-            ``decay``, routes that kept no scatter, and fits of the rows of several ranks.
+            ``decay``, fits that kept some components and no scatter, and fits of the rows of
+            several ranks.
+        MemoryLimitError
+            Where a triangle has to become a scatter, which does not fit.
         ShapeError
             When more is removed than was there.
         """
@@ -89,6 +95,9 @@ class RowsOverTime(FittedAttributes, TableInput):
     def merge(self, other: RowsOverTime) -> Self:
         """Add all rows of another fit, as if they had been given to this one.
 
+        Fits that kept different kinds of summary merge as well: of a triangle and a scatter
+        a scatter is left, of either and a sketch a sketch, and the plan says so.
+
         Parameters
         ----------
         other : PCA
@@ -101,9 +110,9 @@ class RowsOverTime(FittedAttributes, TableInput):
         Raises
         ------
         ShapeError, ColumnError
-            Of other columns, or of another kind of summary.
+            Of other columns, or sketches of different numbers of components.
         NotAvailableError
-            When one of the two kept no summary rows can be added to.
+            When one of the two kept some components and no scatter.
         """
         if not isinstance(other, RowsOverTime):
             raise ParameterError(
@@ -125,6 +134,11 @@ class RowsOverTime(FittedAttributes, TableInput):
         first = "_fitted" not in self.__dict__
         before = self.__dict__.copy()
         try:
+            if self._has_no_rows(X, reset=first):
+                checked_weights(sample_weight, 0)
+                if first:
+                    self._fitted = Pending(self._stream(request), request, self._names())
+                return self
             X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
             data, columns, file = self._rows(X, reset=first)
             weights = checked_weights(sample_weight, data.shape[0])

@@ -123,8 +123,8 @@ class WithoutRows(FittedAttributes, TableInput):
         Raises
         ------
         NotAvailableError
-            Where the fit kept no scatter (``row_gram``, ``arpack``, ``randomized``), or
-            no ranges for ``"range"``.
+            Where the fit kept neither a scatter nor all components, or no ranges for
+            ``"range"``.
         """
         return self._again(scale=scale)
 
@@ -132,6 +132,11 @@ class WithoutRows(FittedAttributes, TableInput):
         """The same fit with another number of components, or rule for it, without the data.
 
         Fewer components are always to be had; more need a kept scatter.
+
+        Raises
+        ------
+        NotAvailableError
+            Where more components are asked for than were kept, and no scatter was.
         """
         fitted = self._state
         if isinstance(fitted.summary, Columns):
@@ -146,7 +151,7 @@ class WithoutRows(FittedAttributes, TableInput):
         fitted = self._state
         model = self._copy_with(fitted, **changes)
         model._fitted = fit_summary(
-            fitted.summary,
+            fitted.kept_rows(),
             Request.of(model),
             facts=fitted.facts,
             n_samples=fitted.n_samples,

@@ -17,8 +17,10 @@ from princomp.certificate import Certificate, certify
 from princomp.choosing import Decision
 from princomp.errors import NotAvailableError
 from princomp.kernels.scores import scores
+from princomp.memory import in_words, memory_limit
 from princomp.missing import Filled
-from princomp.planning import Choice, Facts, Plan
+from princomp.planning import Choice, Facts, Plan, memory_to_add
+from princomp.solvers.dense import unit_of
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns, Extremes, Moments, Sketch, Triangle
 from princomp.summaries.blocks import is_sparse
@@ -79,6 +81,82 @@ class Fitted:
     mean_known: bool = True
     filled: Filled | None = None
     decision: Decision | None = None
+
+    # ---- what was kept of the rows --------------------------------------------------
+
+    def kept_rows(self) -> Moments | Triangle | Sketch:
+        """A summary that stands for all rows: others can be added to it, or it can be rescaled.
+
+        A fit that kept only columns still has one where it kept all components.
+
+        Raises
+        ------
+        NotAvailableError
+            Where it kept some of the components alone; the hint says what would keep more.
+        """
+        if not isinstance(self.summary, Columns):
+            return self.summary
+        if self.spectrum.k < self.analysed.rank_limit:
+            raise NotAvailableError(
+                f"this fit kept no scatter, and {self.spectrum.k:,} of "
+                f"{self.analysed.rank_limit:,} components: it cannot be merged, rescaled or given "
+                "more rows or components",
+                hint=self._what_keeps_rows(),
+            )
+        return self._from_all_components(self.summary)
+
+    def _what_keeps_rows(self) -> str:
+        """What to fit with, so that the summary stands for all rows within the memory limit."""
+        p, rank = self.p, self.analysed.rank_limit
+        room = memory_limit(None) if self.facts.limit is None else self.facts.limit
+        if memory_to_add(p) <= room:
+            return (
+                "fit with svd_solver='covariance_eigh', which keeps a scatter of "
+                f"{in_words(8 * p * p)}"
+            )
+        if rank < p and 3 * 8 * rank * p <= room:
+            if self.facts.wanted is None:  # weights below 1 leave fewer components than rows
+                return "fit with svd_solver='full', which keeps a triangle"
+            return (
+                f"fit with n_components=None: all {rank:,} components stand for the rows "
+                "(then truncated(k) keeps k of them)"
+            )
+        return (
+            "fit with svd_solver='sketch' and a whole number of components: a sketch can be "
+            "merged and knows its error"
+        )
+
+    def _from_all_components(self, columns: Columns) -> Triangle:
+        """All components as a factor of the scatter; its error is that of the spectrum."""
+        spectrum, rows = self.spectrum, columns.rows
+        sizes = np.sqrt(spectrum.variances[: spectrum.k] * (rows - 1.0))
+        factor = spectrum.axes * sizes[:, None]
+        error = spectrum.roundoff
+        if spectrum.residuals is not None:
+            error = max(error, float(spectrum.residuals.max(initial=0.0)))
+        if not self.centred:
+            # With Rᵀa = √n μ, the factor about the mean is (I − aaᵀ)^½ R.
+            sound = spectrum.variances[: spectrum.k] > spectrum.resolution
+            along = spectrum.axes @ (np.sqrt(rows) * prepared(columns, self.scale, True).mean)
+            a = np.where(sound, along / np.where(sound, sizes, 1.0), 0.0)
+            length = min(float(a @ a), 1.0)
+            if length:
+                factor = factor - ((1.0 - np.sqrt(1.0 - length)) / length) * np.outer(a, a @ factor)
+            left = float(np.sum(prepared(columns, self.scale, True).column_scatter))
+            was = float(np.sum(self.analysed.column_scatter))
+            error = min(error * was / left, 1.0) if left > error * was else 1.0
+        if self.scale is not None:
+            factor = factor * self.scale
+        factor[:, columns.column_scatter == 0.0] = 0.0
+        return Triangle(
+            rows,
+            columns.count,
+            columns.mean,
+            columns.mean_low,
+            np.asarray(factor, dtype=np.float64),
+            columns.centred,
+            unit_of(error),
+        )
 
     # ---- what was found -------------------------------------------------------------
 

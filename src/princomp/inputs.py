@@ -68,6 +68,20 @@ class TableInput:
             self.feature_names_in_ = np.asarray(columns, dtype=object)
         return data, columns, file
 
+    def _has_no_rows(self, X: Any, *, reset: bool) -> bool:
+        """Whether X is a table of columns without a row, after its columns were compared."""
+        shape = getattr(X, "shape", None)
+        # The rows of an engine's table may be unknown, and are not counted for this.
+        if type(X) is list or not (isinstance(shape, tuple) and len(shape) == 2 and shape[1]):
+            return False
+        if not (isinstance(shape[0], int) and shape[0] == 0):
+            return False
+        if is_frame(X):
+            self._check_names(X, reset)
+        else:
+            self._check_columns(shape[1], reset)
+        return True
+
     def _check_labels(self, columns: tuple[str, ...] | None, reset: bool) -> None:
         """Compare the column names of rows that are not here with those of the fit."""
         known = self.__dict__.get("feature_names_in_")

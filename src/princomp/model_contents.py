@@ -168,6 +168,8 @@ def _tensors(fitted: Fitted, summary: Any, kind: str) -> dict[str, Any]:
         "variances": spectrum.variances,
         "axes": spectrum.axes,
     }
+    if summary.lost is not None:
+        tensors["lost"] = summary.lost
     if spectrum.residuals is not None:
         tensors["residuals"] = spectrum.residuals
     if fitted.scale is not None:
@@ -227,8 +229,10 @@ def _fitted(tensors: dict[str, Any], document: dict[str, Any]) -> Fitted:
         raise ModelFileError("the axes are not orthonormal")
     kind, rows = document["summary"], float(document["rows"])
     known: dict[str, Any] = {"centred": document["about_mean"]}
-    if kind in ("moments", "sketch"):
+    if kind != "columns":
         known["unit"] = float(document["unit"])
+    if kind in ("moments", "sketch"):
+        known["lost"] = tensors.get("lost")
     if kind == "sketch":
         known["seed"] = document["seed"]
     bodies = [tensors[body] for body in _BODIES[kind]]
@@ -276,6 +280,8 @@ def _check_shapes(tensors: dict[str, Any], document: dict[str, Any]) -> None:
         "axes": (k, p),
     }
     optional = {"residuals": (k,), "scale": (p,)}
+    if kind in ("moments", "sketch"):
+        optional["lost"] = (p,)
     shapes |= {name: shape for name, shape in optional.items() if name in tensors}
     if "low" in tensors or "high" in tensors:
         shapes |= {"low": (p,), "high": (p,)}
@@ -291,7 +297,7 @@ def _check_values(tensors: dict[str, Any]) -> None:
         if not np.isfinite(array).all():
             raise ModelFileError(f"array {name!r} holds values that are not finite")
         array.flags.writeable = False
-    for name in ("variances", "residuals", "column_scatter", "scale"):
+    for name in ("variances", "residuals", "column_scatter", "scale", "lost"):
         if (tensors.get(name, np.empty(0)) < 0).any():
             raise ModelFileError(f"array {name!r} holds negative values")
     if not np.all(tensors.get("scale", 1.0)):

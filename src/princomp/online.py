@@ -27,9 +27,9 @@ from princomp.fitting.blocks import whole_number_needed
 from princomp.fitting.components import check_rows_for_rule
 from princomp.memory import in_words, memory_limit
 from princomp.parameters import Request
-from princomp.planning import SCATTER_COLUMNS
+from princomp.planning import SCATTER_COLUMNS, memory_to_add
 from princomp.solvers.nystrom import width_for
-from princomp.summaries import Columns, Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
+from princomp.summaries import Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 from princomp.summaries.blocks import Weights, first_not_finite, is_sparse, part_of, stored_bytes
 from princomp.threads import default_threads
 from princomp.waiting import Waiting
@@ -45,9 +45,22 @@ _LARGEST_SCATTER = float(np.finfo(np.float64).max) / 2**20
 # The squares of so many rows of this size as one likes still fit.
 _SQUARES = 1e140
 
-# Scatters that adding a block and solving hold at once, and the columns from which it is
-# worth asking how much memory is free.
-_SCATTERS, _FEW_COLUMNS = 8, 1000
+# From so many columns on it is worth asking how much memory is free.
+_FEW_COLUMNS = 1000
+
+# What plans say of summaries that were changed on the way: the note of a merge by the kind that
+# is left.
+_OF_COMPONENTS = (
+    "the rows of a fit that kept no scatter are known by its components, all of which it kept"
+)
+_SQUARED_TO_FORGET = (
+    "the triangle was squared to a scatter, from which rows can be taken: variances below the "
+    "resolution of a scatter are lost"
+)
+_LESS = {
+    "Moments": "a scatter is kept, and variances below its resolution are lost",
+    "Sketch": "a sketch is kept, whose error is estimated",
+}
 
 
 class Stream:
@@ -60,12 +73,16 @@ class Stream:
         p × p is too much.
     p : int
         Columns.
+    summary : optional
+        To go on from; rows are summed in its kind.
     """
 
     # Marks of the fits that it goes on from: ranks must not count one twice.
     began: frozenset[tuple[Any, ...]] = frozenset()
+    # What the plan says of kinds of summary that were changed on the way.
+    notes: tuple[str, ...] = ()
 
-    def __init__(self, request: Request, p: int) -> None:
+    def __init__(self, request: Request, p: int, summary: Any = None) -> None:
         check_components(request, p)
         if request.by_range and request.decay != 1.0:
             raise ParameterError(
@@ -73,11 +90,15 @@ class Stream:
                 place={"parameter": "decay"},
                 hint="use scale='unit' or 'pareto'",
             )
-        kind = _kind(request, p)
-        # The range needs its own summary; it goes along with the other.
-        self._kind = PairOf(kind, Extremes) if request.by_range else kind
-        self._blocks = self._kind.empty(p)
+        if summary is None:
+            kind = _kind(request, p)
+            # The range needs its own summary; it goes along with the other.
+            self._kind = PairOf(kind, Extremes) if request.by_range else kind
+            self._blocks = self._kind.empty(p)
+        else:
+            self._kind, self._blocks = _kind_of(summary), summary
         self._waiting = Waiting()
+        self._request = request
         self.decay, self.drop = request.decay, request.drop
         self.dtype: np.dtype[Any] | None = None
         self.seen = self.dropped = self.bytes_read = 0
@@ -92,33 +113,26 @@ class Stream:
             When the fit kept no summary that rows can be added to, or does not say how many
             rows it stands for and where their mean is.
         """
-        if isinstance(fitted.summary, Columns):
-            raise NotAvailableError(
-                "this fit kept no scatter of its columns, so rows cannot be added to it",
-                hint="fit with svd_solver='covariance_eigh' or 'full', or begin with partial_fit",
-            )
+        summary = fitted.kept_rows()
         if fitted.n_samples is None or not fitted.mean_known:
             raise NotAvailableError(
                 "this model was made from a covariance without a mean or a number of rows, so "
                 "rows cannot be added to it",
                 hint="PCA.from_covariance(C, mean=…, n_samples=…)",
             )
-        stream = cls(request, fitted.p)
-        if isinstance(fitted.summary, Sketch):
-            stream._kind = SketchOf(fitted.summary.width, fitted.summary.seed)
-        else:
-            stream._kind = type(fitted.summary)
-        stream._blocks = fitted.summary
         # Ranges never fade; they are kept without being asked for, so decay just leaves them.
         if fitted.extremes is not None and request.decay == 1.0:
-            stream._kind = PairOf(stream._kind, Extremes)
-            stream._blocks = Pair(fitted.summary, fitted.extremes)
-        elif request.by_range:
+            stream = cls(request, fitted.p, Pair(summary, fitted.extremes))
+        elif not request.by_range:
+            stream = cls(request, fitted.p, summary)
+        else:
             raise NotAvailableError(
                 "the range of the columns was not kept by this fit, so it cannot go on with "
                 "scale='range'",
                 hint="begin with partial_fit and scale='range'",
             )
+        if summary is not fitted.summary:
+            stream.notes = (_OF_COMPONENTS,)
         stream.dtype = fitted.dtype
         stream.seen = fitted.n_samples + fitted.dropped
         stream.dropped = fitted.dropped
@@ -197,19 +211,28 @@ class Stream:
             When more is removed than was there.
         """
         total, dropped = self.so_far()
-        if isinstance(total, Pair | Triangle) or self.decay != 1.0:
-            why = (
-                "with decay the weight of an old row is not known"
-                if self.decay != 1.0
-                else "the smallest and largest values do not say what they were without a row"
-                if isinstance(total, Pair)
-                else "a triangle (svd_solver='full') cannot give rows back"
+        notes = self.notes
+        if self.decay != 1.0:
+            raise _not_forgotten(
+                "with decay the weight of an old row is not known", "fit without decay"
             )
-            raise NotAvailableError(
-                f"rows cannot be forgotten here: {why}",
-                hint="use svd_solver='auto' or 'covariance_eigh', another scale and no decay",
-            )
-        folded = fold(self._kind, rows, weights, drop=self.drop, precise=True)
+        if isinstance(total, Pair):
+            if self._request.by_range:
+                raise _not_forgotten(
+                    "the smallest and largest values do not say what they were without a row",
+                    "use another scale than 'range', such as 'unit'",
+                )
+            total = total.first  # ranges that nobody asks for any more
+        if isinstance(total, Triangle):
+            if self._request.solver == "full":
+                raise _not_forgotten(
+                    "a triangle (svd_solver='full') cannot give rows back",
+                    "fit with svd_solver='auto' or 'covariance_eigh'",
+                )
+            _check_room(self._request, self.p)
+            total, notes = Moments.empty(self.p).merge(total), (*notes, _SQUARED_TO_FORGET)
+        kind = _kind_of(total)
+        folded = fold(kind, rows, weights, drop=self.drop, precise=True)
         if folded.dropped > dropped:
             raise ShapeError(
                 f"{folded.dropped} of the rows to remove have missing values, and {dropped} such "
@@ -217,34 +240,38 @@ class Stream:
                 hint="remove only rows that were added before",
             )
         self._blocks = total.remove(folded.summary)
-        self._waiting = Waiting()
+        self._kind, self.notes, self._waiting = kind, notes, Waiting()
         self.seen -= folded.seen
         self.dropped = dropped - folded.dropped
 
     def merge(self, other: Stream) -> None:
         """Add all rows of another stream.
 
+        Summaries of two kinds become the kind that has less detail, and :attr:`notes` say so.
+
         Raises
         ------
         ShapeError
-            Of other columns, or of another kind of summary.
+            Of other columns, or sketches in other directions.
+        NotAvailableError
+            When ranges are needed that the other did not keep.
         """
         (mine, dropped), (theirs, more) = self.so_far(), other.so_far()
-        kinds = [first_of(total).kind for total in (mine, theirs)]
-        if kinds[0] != kinds[1]:
-            raise ShapeError(
-                f"a fit that keeps {kinds[0]} cannot be merged with one that keeps {kinds[1]}",
-                hint="fit both with the same svd_solver",
-            )
-        if isinstance(mine, Pair) and not isinstance(theirs, Pair):
-            raise NotAvailableError(
-                "the other fit kept no ranges of its columns, which scale='range' needs",
-                hint="fit both with scale='range'",
-            )
-        if not isinstance(mine, Pair):
-            theirs = first_of(theirs)
-        self._blocks = mine.merge(theirs)
-        self._waiting = Waiting()
+        if isinstance(mine, Pair) != isinstance(theirs, Pair):
+            if self._request.by_range:
+                raise NotAvailableError(
+                    "the other fit kept no ranges of its columns, which scale='range' needs",
+                    hint="fit the other one with scale='range', too",
+                )
+            mine, theirs = first_of(mine), first_of(theirs)
+        kinds = {first_of(total).kind for total in (mine, theirs)}
+        total = mine.merge(theirs)
+        self._blocks, self._kind, self._waiting = total, _kind_of(total), Waiting()
+        notes = (*self.notes, *other.notes)
+        if len(kinds) > 1:
+            kept = first_of(total).kind
+            notes = (*notes, f"merged fits kept {' and '.join(sorted(kinds))}: {_LESS[kept]}")
+        self.notes = tuple(dict.fromkeys(notes))
         if self.dtype is None or other.dtype is None:
             self.dtype = self.dtype or other.dtype
         else:
@@ -325,6 +352,10 @@ class Stream:
         return before, dropped
 
 
+def _not_forgotten(why: str, hint: str) -> NotAvailableError:
+    return NotAvailableError(f"rows cannot be forgotten here: {why}", hint=hint)
+
+
 def _part(rows: Any, weights: Weights, start: int, stop: int) -> tuple[Any, Weights]:
     return rows[start:stop], part_of(weights, start, stop)
 
@@ -360,21 +391,43 @@ def first_of(summary: Any) -> Any:
     return summary.first if isinstance(summary, Pair) else summary
 
 
+def _check_room(request: Request, p: int) -> None:
+    """Refuse a scatter that the memory limit has no room for.
+
+    Raises
+    ------
+    MemoryLimitError
+    """
+    needed = memory_to_add(p)
+    if p > _FEW_COLUMNS and needed > memory_limit(request.memory):
+        raise MemoryLimitError(
+            f"a scatter of {p:,} columns takes about {in_words(needed)} to add to, and the fit "
+            f"may take {in_words(memory_limit(request.memory))}",
+            place={"parameter": "memory_limit"},
+            hint="allow more, or use svd_solver='sketch' with a whole number of components",
+        )
+
+
+def _kind_of(summary: Any) -> Any:
+    """What makes summaries of the same kind."""
+    if isinstance(summary, Pair):
+        return PairOf(_kind_of(summary.first), Extremes)
+    if isinstance(summary, Sketch):
+        return SketchOf(summary.width, summary.seed)
+    return type(summary)
+
+
 def _kind(request: Request, p: int) -> Any:
     solver = request.solver
     if solver == "full":
         return Triangle
     if solver == "covariance_eigh" or (solver == "auto" and p <= SCATTER_COLUMNS):
-        needed = _SCATTERS * 8 * p * p
-        if p > _FEW_COLUMNS and needed > memory_limit(request.memory):
+        try:
+            _check_room(request, p)
+        except MemoryLimitError:
             if solver == "auto" and isinstance(request.n_components, int):
                 return SketchOf(width_for(request.n_components, p))
-            raise MemoryLimitError(
-                f"a scatter of {p:,} columns takes about {in_words(needed)} to add to, and the fit "
-                f"may take {in_words(memory_limit(request.memory))}",
-                place={"parameter": "memory_limit"},
-                hint="allow more, or use svd_solver='sketch' with a whole number of components",
-            )
+            raise
         return Moments
     if solver not in ("auto", "sketch"):
         raise ParameterError(

@@ -120,4 +120,5 @@ class Pending:
             passes=1,
             bytes_read=stream.bytes_read,
             reason=_BATCHES,
+            notes=stream.notes,
         )

@@ -68,6 +68,26 @@ def check_laws(kind, blocks, weights=None):
     return whole
 
 
+def check_kinds_together(kinds, blocks, weights=None):
+    """Summaries of several kinds merge, in any order, as the last of ``kinds``.
+
+    ``kinds`` go from the most detail of the scatter to the least; the blocks take turns.
+    """
+    each = weights or [None] * len(blocks)
+    parts = [
+        kinds[i % len(kinds)].of(block, w)
+        for i, (block, w) in enumerate(zip(blocks, each, strict=True))
+    ]
+    last = kinds[-1].empty(blocks[0].shape[1])
+    rows = np.concatenate(blocks)
+    same = _Comparison(kinds[-1], rows, None if weights is None else np.concatenate(weights))
+    forward = reduce(_merge, parts).merge(last)
+    backward = reduce(_merge, parts[::-1], last)
+    same(forward, backward)
+    assert forward.unit == backward.unit == max(part.unit for part in parts)
+    assert forward.count == backward.count == len(rows)
+
+
 def _merge(one, other):
     return one.merge(other)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from helpers import EPS
-from laws import as_known, check_laws, near, same_bits, scatter_of
+from laws import as_known, check_kinds_together, check_laws, near, same_bits, scatter_of
 from princomp.errors import NotFiniteError, ShapeError
 from princomp.summaries import Columns, Extremes, Moments, PairOf, SketchOf, Triangle
 
@@ -72,6 +72,17 @@ def test_weights_are_repetitions(kind, data):
         for block in blocks
     ]
     check_laws(kind, blocks, weights)
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [(Triangle, Moments), (Moments, SketchOf(4)), (Triangle, Moments, SketchOf(4))],
+    ids=lambda kinds: "-".join(map(_name, kinds)),
+)
+@given(data=st.data())
+@quickly
+def test_different_kinds_merge_as_the_one_with_least_detail(kinds, data):
+    check_kinds_together(kinds, data.draw(cut(data.draw(tables()))))
 
 
 @every_kind

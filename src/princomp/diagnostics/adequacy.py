@@ -157,7 +157,7 @@ def kmo(model: Any, *, frame: str | None = None) -> Kmo:
 
 def _noise(fitted: Fitted) -> float:
     """What rounding makes of an eigenvalue of a correlation matrix that is zero."""
-    return 8.0 * fitted.p * float(fitted.summary.held().unit)
+    return 8.0 * fitted.p * float(fitted.summary.held().effective_unit)
 
 
 def _correlation(model: Any, fitted: Fitted) -> FloatArray:

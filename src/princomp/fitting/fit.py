@@ -228,8 +228,9 @@ def fit_summary(
     passes: int = 0,
     bytes_read: int = 0,
     reason: str = "solved from a kept summary",
+    notes: tuple[str, ...] = (),
 ) -> Fitted:
-    """Fit a summary: no row is read.
+    """Fit a summary: no row is read. The plan gives the reason, then the notes.
 
     Raises
     ------
@@ -238,9 +239,8 @@ def fit_summary(
     """
     if isinstance(summary, Columns):
         raise NotAvailableError(
-            "this fit kept no scatter of its columns, so another scale or more components "
-            "need the data",
-            hint="fit with svd_solver='covariance_eigh' or 'full', which keep one",
+            "a summary of columns says nothing of how they vary together, so it has no components",
+            hint="give a summary that does: Moments, Triangle or Sketch",
         )
     check_rows(summary, summary.count, 0)
     if facts is None:
@@ -262,7 +262,7 @@ def fit_summary(
         n_samples=n_samples,
         facts=facts._replace(wanted=request.wanted),
         choice=solved.choice,
-        fallbacks=solved.fallbacks,
+        fallbacks=(*notes, *solved.fallbacks),
         passes=passes,
         bytes_read=bytes_read,
         dropped=dropped,

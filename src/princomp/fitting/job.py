@@ -148,9 +148,10 @@ def check_rows(summary: Any, n: int, dropped: int) -> None:
             hint="fill the missing values, or leave out the columns that hold them",
         )
     raise ShapeError(
-        f"a variance needs at least 2 rows, and there is 1 sample (n_samples = {n})"
-        if n == 1
+        "a variance needs at least 2 rows, and there "
+        f"{'is 1 sample' if n else 'are 0 samples'} (n_samples = {n})"
+        if n <= 1
         else f"a variance needs a sum of weights above 1, got {summary.rows:g} over {n} rows"
-        + ("" if summary.rows or not n else ": every weight is zero"),
+        + ("" if summary.rows else ": every weight is zero"),
         hint="give more rows" if n <= 1 else "weights are frequencies: give more, or larger ones",
     )

@@ -73,6 +73,9 @@ class ImagesOverTime(TableInput):
         before = self.__dict__.copy()
         try:
             fitted = self.__dict__.get("_fitted")
+            if fitted is not None and self._has_no_rows(X, reset=False):
+                checked_weights(sample_weight, 0)
+                return self
             X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
             data, columns, file = self._rows(X, reset=fitted is None)
             if fitted is None:
@@ -115,6 +118,9 @@ class ImagesOverTime(TableInput):
         check_is_fitted(self)
         fitted = self._fitted
         assert isinstance(fitted, ImageFit)
+        if self._has_no_rows(X, reset=False):
+            checked_weights(sample_weight, 0)
+            return self
         X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
         data, _, _ = self._rows(X, reset=False)
         model = copy(fitted.images)

@@ -6,7 +6,7 @@ routes  which routes there are, and the choice
 plan    what people read
 """
 
-from princomp.planning.costs import krylov_room
+from princomp.planning.costs import krylov_room, memory_to_add
 from princomp.planning.facts import (
     SCATTER_COLUMNS,
     SMALL,
@@ -29,5 +29,6 @@ __all__ = [
     "choose",
     "krylov_room",
     "memory_of",
+    "memory_to_add",
     "shares_by_search",
 ]

@@ -15,11 +15,18 @@ from princomp.summaries.blocks import handful, panel_rows
 from princomp.summaries.sketch import wide_block_rows
 from princomp.threads import default_threads
 
-__all__ = ["krylov_room", "memory_needed"]
+__all__ = ["krylov_room", "memory_needed", "memory_to_add"]
 
 # Bytes that a thread holds of dense rows while it multiplies them: the longest panel and what
 # becomes of it.
 _PANEL = 2**24
+# Scatters held at once while a block is added to one and it is solved.
+_SCATTERS = 8
+
+
+def memory_to_add(p: int) -> int:
+    """Bytes that it takes to add rows of ``p`` columns to a scatter, and to solve it."""
+    return _SCATTERS * 8 * p * p
 
 
 def memory_needed(facts: Facts, choice: Choice) -> int:

@@ -12,6 +12,8 @@ from princomp.planning.routes import memory_of
 
 __all__ = ["Plan"]
 
+_SOME_COMPONENTS = "components alone: it cannot be merged, rescaled or given more rows"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -57,6 +59,14 @@ class Plan:
             memory_of(facts, choice),
         )
 
+    @property
+    def stands_for_rows(self) -> bool:
+        """Whether the fit can be merged, rescaled or given more rows.
+
+        Its summary tells, or all components of rows wider than they are many.
+        """
+        return self.summary != "columns" or self.facts.wanted is None
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {
@@ -90,6 +100,7 @@ class Plan:
             f"Plan for {rows} × {self.facts.columns:,} {self.facts.dtype} ({kind})",
             f"  summary  {self.summary}",
             f"  solver   {self.solver}",
+            *([] if self.stands_for_rows else [f"  keeps    {_SOME_COMPONENTS}"]),
             *(f"  {'why' if i == 0 else 'then':8} {why}" for i, why in enumerate(self.reasons)),
             f"  passes   {passes}",
             f"  memory   {in_words(self.memory)} beyond the data",

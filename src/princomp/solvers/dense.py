@@ -21,6 +21,7 @@ __all__ = [
     "roundoff_of_products",
     "solve_moments",
     "solve_triangle",
+    "unit_of",
 ]
 
 # How many axes: a number, all, or what a rule says of a Spectrum without axes.
@@ -53,8 +54,14 @@ def roundoff_of_products(p: int, unit: float, total: float, first: float, rows: 
     no such bound: in float64 :func:`roundoff` holds.
     """
     if unit > EPS and first > 0.0:
-        return (_ONE_WAY + min(p, 2.0 * total / first)) * unit
+        products = (_ONE_WAY + min(p, 2.0 * total / first)) * unit
+        return max(products, roundoff(p, EPS, rows))
     return roundoff(p, unit, rows)
+
+
+def unit_of(error: float) -> float:
+    """A unit roundoff of products that promises no less than this relative error."""
+    return max(2.0 * EPS, error / _ONE_WAY)
 
 
 def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
@@ -71,7 +78,7 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
     if moments.p <= eigen.MOST:
         small = eigen.spectrum(moments.scatter, moments.rows - 1.0, limit)
         if small is not None:
-            return of_small(small, moments.unit, moments.count, k)
+            return of_small(small, moments.effective_unit, moments.count, k)
     diagonal = moments.column_scatter
     total = max(float(np.add.reduce(diagonal)), 0.0) / (moments.rows - 1.0)
     if total and np.count_nonzero(diagonal) < moments.p:
@@ -80,7 +87,7 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
     def told(values: FloatArray, axes: FloatArray) -> Spectrum:
         values = values / (moments.rows - 1.0)
         error = roundoff_of_products(
-            moments.p, moments.unit, total, float(values[0]), moments.count
+            moments.p, moments.effective_unit, total, float(values[0]), moments.count
         )
         return Spectrum(_within_rank(values, limit), axes, total, error)
 
@@ -106,7 +113,9 @@ def _without_constant_columns(moments: Moments, k: Wanted, total: float) -> Spec
         variances, axes = np.zeros(p), np.zeros((len(inner), p))
         variances[: len(live)] = np.maximum(values, 0.0) / (moments.rows - 1.0)
         axes[:, live] = inner
-        error = roundoff_of_products(p, moments.unit, total, float(variances[0]), moments.count)
+        error = roundoff_of_products(
+            p, moments.effective_unit, total, float(variances[0]), moments.count
+        )
         return Spectrum(_within_rank(variances, limit), axes, total, error)
 
     return told(*eigenpairs(moments.scatter[np.ix_(live, live)], _counting(k, told)))
@@ -123,7 +132,8 @@ def solve_triangle(triangle: Triangle, k: Wanted = None) -> Spectrum:
     """Spectrum of a triangle: min(r, p) variances and the first axes.
 
     The error of a singular value is about ``u σ₁``, where the covariance route's is
-    ``u σ₁² / σ``. Parameters are those of :func:`solve_moments`.
+    ``u σ₁² / σ``; a factor made from squared rows has the latter. Parameters are those of
+    :func:`solve_moments`.
     """
     p = triangle.p
     divisor = triangle.rows - 1.0
@@ -132,8 +142,13 @@ def solve_triangle(triangle: Triangle, k: Wanted = None) -> Spectrum:
     total = float(np.sum(triangle.column_scatter / divisor))
     variances = _within_rank(values, triangle.rank_limit)
 
+    squared, error = triangle.effective_unit > EPS, roundoff(p, EPS)
+    if squared and variances.size:
+        unit, first = triangle.effective_unit, float(variances[0])
+        error = roundoff_of_products(p, unit, total, first, triangle.count)
+
     def told(axes: FloatArray) -> Spectrum:
-        return Spectrum(variances, axes, total, roundoff(p, EPS), squared=False)
+        return Spectrum(variances, axes, total, error, squared=squared)
 
     return told(axes[: k(told(axes[:0])) if callable(k) else k])
 

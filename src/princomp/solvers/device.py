@@ -53,7 +53,7 @@ def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
     total = max(float(np.sum(moments.column_scatter)), 0.0) / divisor
     if not live.size:
         count = k(_told(moments, np.zeros(p), total)) if callable(k) else k
-        return without_variance(p if count is None else count, p, moments.unit)
+        return without_variance(p if count is None else count, p, moments.effective_unit)
     size, matrix = _power(moments), moments.scatter
     if live.size < p:
         # Columns of no scatter are left out: their entries of an axis are exactly zero.
@@ -75,7 +75,7 @@ def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
     axes = np.zeros((count, p))
     axes[:, live] = space.get(wanted).T
     residuals = space.get(xp.sqrt(xp.sum(away * away, axis=0))) / first
-    error = roundoff(p, moments.unit, moments.count)
+    error = roundoff(p, moments.effective_unit, moments.count)
     return Spectrum(spectrum.variances, axes, total, error, residuals=residuals)
 
 
@@ -84,7 +84,10 @@ def _told(moments: DeviceMoments, values: FloatArray, total: float) -> Spectrum:
     limit = min(moments.rank_limit, int(np.count_nonzero(moments.column_scatter)))
     none = np.empty((0, moments.p))
     return Spectrum(
-        _within_rank(values, limit), none, total, roundoff(moments.p, moments.unit, moments.count)
+        _within_rank(values, limit),
+        none,
+        total,
+        roundoff(moments.p, moments.effective_unit, moments.count),
     )
 
 
@@ -93,7 +96,7 @@ def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
     space, p, divisor = moments.space, moments.p, moments.rows - 1.0
     total = float(np.sum(moments.column_scatter)) / divisor
     if total == 0.0:
-        return without_variance(k, p, moments.unit)
+        return without_variance(k, p, moments.effective_unit)
     size = _power(moments)
 
     def apply(vectors: FloatArray) -> FloatArray:
@@ -105,7 +108,7 @@ def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
     values = np.maximum(pairs.values, 0.0) / divisor * size
     values[moments.rank_limit :] = 0.0
     residuals = pairs.residuals / pairs.values[0]
-    axes, error = orthonormal(pairs.vectors.T), roundoff(p, moments.unit, moments.count)
+    axes, error = orthonormal(pairs.vectors.T), roundoff(p, moments.effective_unit, moments.count)
     return Spectrum(values, axes, total, error, residuals=residuals, missed=pairs.missed)
 
 

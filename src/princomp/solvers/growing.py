@@ -73,7 +73,9 @@ def solve_share(moments: Moments, share: float) -> Spectrum | None:
     variances = np.maximum(pairs.values, 0.0) * size / divisor
     variances[moments.rank_limit :] = 0.0
     total = trace / divisor
-    error = roundoff_of_products(moments.p, moments.unit, total, float(variances[0]), moments.count)
+    error = roundoff_of_products(
+        moments.p, moments.effective_unit, total, float(variances[0]), moments.count
+    )
     away = pairs.residuals / pairs.values[0]
     axes = orthonormal(pairs.vectors.T)
     return Spectrum(variances, axes, total, error, residuals=away, missed=pairs.missed)

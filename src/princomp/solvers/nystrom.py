@@ -43,7 +43,7 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
     divisor = sketch.rows - 1.0
     total = float(sketch.column_scatter.sum())
     if total == 0.0:
-        return without_variance(k, sketch.p, sketch.unit)
+        return without_variance(k, sketch.p, sketch.effective_unit)
     inner = sketch.width - TEST_DIRECTIONS
     # A power of two near the total keeps the squares below in range.
     size = 2.0 ** np.frexp(total)[1]
@@ -56,7 +56,7 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
     residuals = np.linalg.norm(away, axis=1) / np.sqrt(TEST_DIRECTIONS) / values[0]
     variances = values[:k] * (size / divisor)
     variances[sketch.rank_limit :] = 0.0
-    unit = roundoff(sketch.p, sketch.unit)
+    unit = roundoff(sketch.p, sketch.effective_unit)
     total /= divisor
     return Spectrum(variances, axes, total, unit, residuals=residuals, missed=None)
 
@@ -81,7 +81,8 @@ def _nystrom(sketch: Sketch, inner: int, k: int, size: float) -> tuple[FloatArra
         norm += float(np.linalg.norm(images[:, :inner])) ** 2
     triangle = scipy.linalg.cholesky(gram)
     core = _solved(triangle, _solved(triangle, core).T)
-    shift = sketch.unit * np.sqrt(norm)  # Ω has p rows of unit variance: ‖Y‖ holds their √p
+    # Ω has p rows of unit variance: ‖Y‖ holds their √p.
+    shift = sketch.effective_unit * np.sqrt(norm)
     core = (core + core.T) / 2 + shift * np.eye(inner)
     try:
         factor = scipy.linalg.cholesky(core)

@@ -54,7 +54,7 @@ def solve_few(
     p, divisor = moments.p, moments.rows - 1.0
     size = unit_trace(moments)
     if not size:
-        return without_variance(k, p, moments.unit)
+        return without_variance(k, p, moments.effective_unit)
     width = min(p, _BLOCK * -(-k // _FOR_AXES))
     rng = np.random.default_rng(0)
     pairs = lanczos(
@@ -73,7 +73,7 @@ def solve_few(
     values = np.maximum(pairs.values, 0.0) / divisor * size
     values[moments.rank_limit :] = 0.0
     total = float(moments.scatter.trace()) / divisor
-    error = roundoff_of_products(p, moments.unit, total, float(values[0]), moments.count)
+    error = roundoff_of_products(p, moments.effective_unit, total, float(values[0]), moments.count)
     axes, away = orthonormal(pairs.vectors.T), pairs.residuals / pairs.values[0]
     return Spectrum(values, axes, total, error, residuals=away, missed=pairs.missed)
 

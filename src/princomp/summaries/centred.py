@@ -11,7 +11,16 @@ from princomp.arrays import EPS, FloatArray
 from princomp.errors import ShapeError
 from princomp.summaries.blocks import block_rows, check_mergeable, merged_mean
 
-__all__ = ["Centred", "Joined", "check_left_scatter", "left_count", "left_rows"]
+__all__ = [
+    "Centred",
+    "Joined",
+    "alike",
+    "check_left_scatter",
+    "left_count",
+    "left_rows",
+    "lost_by_both",
+    "lost_by_removing",
+]
 
 
 class Joined(NamedTuple):
@@ -34,12 +43,17 @@ class Centred:
     # are seen or show in its own sums.
     block_rows = staticmethod(block_rows)
     complete_only = False
+    # Two kinds merge as the one with less detail of the scatter: see `alike`.
+    detail = 0
+    # Errors (p,) of the column scatters that removed rows have left; see `lost_by_removing`.
+    lost: FloatArray | None = None
 
     rows: float
     count: int
     mean: FloatArray
     mean_low: FloatArray
     centred: bool
+    unit: float
 
     @property
     def p(self) -> int:
@@ -50,6 +64,14 @@ class Centred:
     def rank_limit(self) -> int:
         """The rank of the scatter is at most this."""
         return max(0, min(self.p, self.count - self.centred))
+
+    @property
+    def effective_unit(self: Any) -> float:
+        """Unit roundoff of the scatter: that of its products, and what removed rows have lost."""
+        if self.lost is None:
+            return float(self.unit)
+        total, lost = float(np.sum(self.column_scatter)), float(np.sum(self.lost))
+        return float(self.unit + lost / total) if lost < total else 1.0
 
     @property
     def kind(self) -> str:
@@ -70,6 +92,17 @@ class Centred:
         share = other.rows / rows
         mean, low = merged_mean(self.mean, self.mean_low, delta, share)
         return Joined(rows, self.count + other.count, mean, low, delta, self.rows * share)
+
+
+def alike(one: Any, other: Any) -> tuple[Any, Any]:
+    """Two summaries as the same kind: the one of the two that has less detail of the scatter.
+
+    A triangle gives its scatter, and both give a sketch in any directions. The kind of the
+    result depends on the two kinds alone, not on their order or their rows.
+    """
+    if one.detail < other.detail:
+        return one, one.converted(other.held())
+    return other.converted(one.held()), other
 
 
 # ---- what removing rows leaves: shared by the summaries that are groups ------------------
@@ -98,6 +131,28 @@ def left_count(whole: Any, part: Any) -> int:
     return int(whole.count - part.count if plain else whole.count)
 
 
+def lost_by_removing(whole: Any, part: Any, left: FloatArray) -> FloatArray:
+    """Errors (p,) of the column scatters ``left`` when ``part`` is taken out of ``whole``.
+
+    The difference keeps the rounding of what is gone: of rows 10⁶ times larger than the rest,
+    twelve digits of the rest. The rounding of what is left is not counted: that is ``unit``.
+    """
+    gone = np.maximum(whole.column_scatter - left, 0.0)
+    lost: FloatArray = whole.unit * gone + part.unit * part.column_scatter
+    for one in (whole, part):
+        if one.lost is not None:
+            lost = lost + one.lost
+    return lost
+
+
+def lost_by_both(one: Any, other: Any) -> FloatArray | None:
+    """The same of two summaries together."""
+    if one.lost is None or other.lost is None:
+        return other.lost if one.lost is None else one.lost
+    both: FloatArray = one.lost + other.lost
+    return both
+
+
 def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> NDArray[np.bool_]:
     """Columns (p,) of which nothing but rounding is left.
 
@@ -106,7 +161,8 @@ def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> NDArray[np.bo
     ShapeError
         When the rows to remove spread further than all rows do.
     """
-    slack = 64 * whole.p * max(whole.unit, part.unit) * whole.column_scatter
+    error = max(whole.unit, part.unit) * whole.column_scatter
+    slack = 64 * whole.p * (error if whole.lost is None else error + whole.lost)
     if (left < -slack).any():
         column = int(np.argmin(left + slack))
         raise ShapeError(

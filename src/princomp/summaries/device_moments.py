@@ -9,7 +9,14 @@ import numpy as np
 
 from princomp.arrays import EPS, FloatArray
 from princomp.summaries.blocks import check_mergeable, merged_mean
-from princomp.summaries.centred import check_left_scatter, left_count, left_rows
+from princomp.summaries.centred import (
+    alike,
+    check_left_scatter,
+    left_count,
+    left_rows,
+    lost_by_both,
+    lost_by_removing,
+)
 from princomp.summaries.device_sums import sums_of
 from princomp.summaries.moments import Moments
 from princomp.summaries.space import DeviceTable, Space
@@ -28,8 +35,9 @@ def moments_on(table: DeviceTable, *, drop: bool, precise: bool) -> tuple[Moment
     mean, low = merged_mean(sums.shift, zero, sums.offset, 1.0)
     unit = EPS if precise or table.dtype.itemsize == 8 else _SINGLE
     made = DeviceMoments(
-        sums.rows, sums.count, mean, low, sums.product, unit, True, table.space, sums.squares
-    )
+        sums.rows, sums.count, mean, low, sums.product, unit,
+        space=table.space, diagonal=sums.squares,
+    )  # fmt: skip
     return made, sums.dropped
 
 
@@ -70,8 +78,9 @@ class DeviceMoments(Moments):
         """The same with the scatter in this process's memory: p² numbers are copied."""
         scatter = self.space.get(self.scatter)
         return Moments(
-            self.rows, self.count, self.mean, self.mean_low, scatter, self.unit, self.centred
-        )
+            self.rows, self.count, self.mean, self.mean_low, scatter, self.unit, self.centred,
+            self.lost,
+        )  # fmt: skip
 
     def lifted(self, other: Moments) -> DeviceMoments:
         """Another summary, its scatter copied to where this one's is."""
@@ -85,22 +94,27 @@ class DeviceMoments(Moments):
         """A scatter there, with the rest of another summary."""
         known = {
             name: getattr(like, name)
-            for name in ("rows", "count", "mean", "mean_low", "unit", "centred")
+            for name in ("rows", "count", "mean", "mean_low", "unit", "centred", "lost")
         }
         diagonal = self.space.get(self.space.diagonal(scatter))
         known |= {"scatter": scatter, "space": self.space, "diagonal": diagonal, **changed}
         return DeviceMoments(**known)
 
-    def merge(self, other: Moments, *, spend: bool = False) -> Moments:
-        """Moments of the rows of both, on this device."""
+    def merge(self, other: Any, *, spend: bool = False) -> Any:
+        """Moments of the rows of both, on this device; of another kind, as Moments are."""
+        if not isinstance(other, Moments):
+            one, other = alike(self, other)
+            return one.merge(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
         rows, count, mean, low, delta, between = joined
         scatter = self.scatter + self.lifted(other).scatter
         self.space.add_outer(scatter, between, self.space.put(delta))
-        unit = max(self.unit, other.unit)
-        return self._with(self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit)
+        unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
+        return self._with(
+            self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit, lost=lost
+        )
 
     def remove(self, other: Moments) -> Moments:
         """Moments of the rows of this one without those of ``other``.
@@ -119,17 +133,24 @@ class DeviceMoments(Moments):
         offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
         scatter = self.scatter - self.lifted(other).scatter
         self.space.add_outer(scatter, -other.rows * (self.rows / rows), self.space.put(offset))
+        # The outer product is symmetric but for its rounding, which may be large in what is left.
+        scatter = (scatter + scatter.T) * 0.5
         left = self.space.get(self.space.diagonal(scatter))
-        kept = self.space.put((~check_left_scatter(self, other, left)).astype(np.float64))
+        spent = check_left_scatter(self, other, left)
+        kept = self.space.put((~spent).astype(np.float64))
         # A scatter of exactly nothing, where what is left is what rounding left.
         scatter = scatter * kept[:, None] * kept
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
         count, unit = left_count(self, other), max(self.unit, other.unit)
-        return self._with(self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit)
+        lost = lost_by_removing(self, other, np.where(spent, 0.0, left))
+        return self._with(
+            self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit, lost=lost
+        )
 
     def faded(self, factor: float) -> DeviceMoments:
         """Moments of the same rows with their weights multiplied by ``factor``."""
-        return self._with(self, self.scatter * factor, rows=self.rows * factor)
+        lost = None if self.lost is None else self.lost * factor
+        return self._with(self, self.scatter * factor, rows=self.rows * factor, lost=lost)
 
     def scaled(self, divisor: FloatArray) -> DeviceMoments:
         """Moments of the rows divided by ``divisor`` (p,), column by column."""
@@ -137,7 +158,8 @@ class DeviceMoments(Moments):
         # One division after the other: their product could overflow or vanish.
         scatter = self.scatter / by[:, None] / by
         mean, low = self.mean / divisor, self.mean_low / divisor
-        return self._with(self, scatter, mean=mean, mean_low=low)
+        lost = None if self.lost is None else self.lost / divisor / divisor
+        return self._with(self, scatter, mean=mean, mean_low=low, lost=lost)
 
     def about_origin(self) -> DeviceMoments:
         """The same rows with their scatter taken about zero instead of the mean."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,11 +45,13 @@ class DeviceTriangle(Triangle):
     def held(self) -> Triangle:
         """The same with the factor in this process's memory."""
         factor = self.space.get(self.factor)
-        return Triangle(self.rows, self.count, self.mean, self.mean_low, factor, self.centred)
+        return Triangle(
+            self.rows, self.count, self.mean, self.mean_low, factor, self.centred, self.unit
+        )
 
-    def merge(self, other: Triangle) -> Triangle:
-        """Triangle of the rows of both."""
-        return self.held().merge(other.held())
+    def merge(self, other: Any) -> Any:
+        """Triangle of the rows of both; of another kind, where ``other`` has less detail."""
+        return self.held().merge(other.held() if isinstance(other, Triangle) else other)
 
     def faded(self, factor: float) -> Triangle:
         """Triangle of the same rows with their weights multiplied by ``factor``."""
@@ -59,14 +61,14 @@ class DeviceTriangle(Triangle):
         """Triangle of the rows divided by ``divisor`` (p,), column by column."""
         mean, low = self.mean / divisor, self.mean_low / divisor
         factor = self.factor / self.space.put(divisor)
-        return DeviceTriangle(self.rows, self.count, mean, low, factor, self.centred, self.space)
+        return replace(self, mean=mean, mean_low=low, factor=factor)
 
     def about_origin(self) -> DeviceTriangle:
         """The same rows with their scatter taken about zero instead of the mean."""
         mean = self.space.put(np.sqrt(self.rows) * self.mean)
         factor = _compressed(self.space, [self.factor, mean[None, :]])
         zero = np.zeros(self.p)
-        return DeviceTriangle(self.rows, self.count, zero, zero, factor, False, self.space)
+        return replace(self, mean=zero, mean_low=zero, factor=factor, centred=False)
 
     def __reduce__(self) -> Any:
         held = self.held()
@@ -124,7 +126,7 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
     if not (space.all_finite(mean) and space.all_finite(factor)):
         raise first_fault(table, drop) or sum_overflow()
     high, low = merged_mean(space.get(shift), np.zeros(p), space.get(mean), 1.0)
-    return DeviceTriangle(rows, count, high, low, factor, True, space), dropped
+    return DeviceTriangle(rows, count, high, low, factor, space=space), dropped
 
 
 def _mean_of(xp: Any, part: Any, weights: Any, weight: float) -> Any:

@@ -29,7 +29,15 @@ from princomp.summaries.blocks import (
     merged_mean,
     sum_overflow,
 )
-from princomp.summaries.centred import Centred, check_left_scatter, left_count, left_rows
+from princomp.summaries.centred import (
+    Centred,
+    alike,
+    check_left_scatter,
+    left_count,
+    left_rows,
+    lost_by_both,
+    lost_by_removing,
+)
 from princomp.summaries.columns import Columns
 from princomp.summaries.sparse_moments import sparse_sums
 
@@ -59,6 +67,9 @@ class Moments(Centred):
         Unit roundoff of the coarsest product that went in.
     centred : bool
         False after :meth:`about_origin`.
+    lost : ndarray of shape (p,), optional
+        Errors of the column scatters that rows have left which were removed, beside
+        ``unit`` times the scatter.
 
     Notes
     -----
@@ -72,6 +83,9 @@ class Moments(Centred):
     scatter: FloatArray
     unit: float = EPS
     centred: bool = True
+    lost: FloatArray | None = None
+
+    detail = 2
 
     @classmethod
     def empty(cls, p: int) -> Moments:
@@ -136,29 +150,44 @@ class Moments(Centred):
         """Another summary, its numbers where those of this one are."""
         return other.held()
 
+    def converted(self, other: Any) -> Moments:
+        """Another kind of summary, with more detail, as Moments."""
+        return Moments(
+            other.rows, other.count, other.mean, other.mean_low, other.scatter, other.unit,
+            other.centred, other.lost,
+        )  # fmt: skip
+
     @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,)."""
         return self.scatter.diagonal()
 
-    def merge(self, other: Moments, *, spend: bool = False) -> Moments:
-        """Moments of the rows of both.
+    def times(self, vectors: FloatArray) -> FloatArray:
+        """Scatter @ vectors (p, m)."""
+        product: FloatArray = self.scatter @ vectors
+        return product
+
+    def merge(self, other: Any, *, spend: bool = False) -> Any:
+        """Moments of the rows of both; of another kind, where ``other`` has less detail.
 
         Parameters
         ----------
-        other : Moments
+        other : Moments, Triangle or Sketch
         spend : bool
             Keep the answer in the memory of ``other``, which is used up.
         """
         if type(other) is not Moments:
-            return other.lifted(self).merge(other)
+            if isinstance(other, Moments):
+                return other.lifted(self).merge(other)
+            one, other = alike(self, other)
+            return one.merge(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
         rows, count, mean, low, delta, between = joined
         scatter = added_with_outer(self.scatter, other.scatter, between, delta, spend=spend)
-        unit = max(self.unit, other.unit)
-        return Moments(rows, count, mean, low, scatter, unit, self.centred)
+        unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
+        return Moments(rows, count, mean, low, scatter, unit, self.centred, lost)
 
     def remove(self, other: Moments) -> Moments:
         """Moments of the rows of this one without those of ``other``.
@@ -180,23 +209,28 @@ class Moments(Centred):
         scatter = self.scatter - other.scatter
         # With δ = offset · rows(all)/rows(left), c·δδᵀ is this multiple of offset offsetᵀ.
         add_outer(scatter, -other.rows * (self.rows / rows), offset)
+        # The outer product is symmetric but for its rounding, which may be large in what is left.
+        scatter = (scatter + scatter.T) * 0.5
         spent = check_left_scatter(self, other, scatter.diagonal())
         # A scatter of exactly nothing, where what is left is what rounding left.
         scatter[spent] = 0.0
         scatter[:, spent] = 0.0
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
         count, unit = left_count(self, other), max(self.unit, other.unit)
-        return Moments(rows, count, mean, low, scatter, unit, self.centred)
+        lost = lost_by_removing(self, other, scatter.diagonal())
+        return Moments(rows, count, mean, low, scatter, unit, self.centred, lost)
 
     def faded(self, factor: float) -> Moments:
         """Moments of the same rows with their weights multiplied by ``factor``."""
-        return replace(self, rows=self.rows * factor, scatter=self.scatter * factor)
+        lost = None if self.lost is None else self.lost * factor
+        return replace(self, rows=self.rows * factor, scatter=self.scatter * factor, lost=lost)
 
     def scaled(self, divisor: FloatArray) -> Moments:
         """Moments of the rows divided by ``divisor`` (p,), column by column."""
         mean, low = self.mean / divisor, self.mean_low / divisor
         scatter = divided(self.scatter, divisor)
-        return replace(self, mean=mean, mean_low=low, scatter=scatter)
+        lost = None if self.lost is None else self.lost / divisor / divisor
+        return replace(self, mean=mean, mean_low=low, scatter=scatter, lost=lost)
 
     def about_origin(self) -> Moments:
         """The same rows with their scatter taken about zero instead of the mean."""
@@ -239,7 +273,9 @@ def _added(
     wide.add(packed, moments.scatter, between, delta, threads=threads)
     diagonal = moments.scatter.diagonal()
     np.fill_diagonal(moments.scatter, not_vanished(diagonal, packed.sums))
-    return _Upper(rows, count, mean, low, moments.scatter, unit, moments.centred, packed.memory)
+    return _Upper(
+        rows, count, mean, low, moments.scatter, unit, moments.centred, moments.lost, packed.memory
+    )
 
 
 def _of_dense(block: FloatArray, weights: Weights, precise: bool = False) -> Moments:

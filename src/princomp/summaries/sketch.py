@@ -26,9 +26,12 @@ from princomp.summaries.blocks import (
 from princomp.summaries.centred import (
     Centred,
     Joined,
+    alike,
     check_left_scatter,
     left_count,
     left_rows,
+    lost_by_both,
+    lost_by_removing,
 )
 from princomp.summaries.centred_rows import CentredRows, safe_exponent
 from princomp.summaries.columns import Columns
@@ -83,6 +86,8 @@ class Sketch(Centred):
         Unit roundoff of the coarsest product that went in.
     divisor : ndarray of shape (p,), optional
         After :meth:`scaled`: the sketch is then one of D⁻¹SD⁻¹ in the directions DΩ.
+    lost : ndarray of shape (p,), optional
+        As in :class:`~princomp.summaries.Moments`.
 
     Notes
     -----
@@ -99,6 +104,9 @@ class Sketch(Centred):
     unit: float = EPS
     divisor: FloatArray | None = None
     centred: bool = True
+    lost: FloatArray | None = None
+
+    detail = 1
 
     @property
     def width(self) -> int:
@@ -122,8 +130,25 @@ class Sketch(Centred):
             self.rows, self.count, self.mean, self.mean_low, self.column_scatter, self.centred
         )
 
-    def merge(self, other: Sketch) -> Sketch:
-        """Sketch of the rows of both."""
+    def converted(self, other: Any) -> Sketch:
+        """Another kind of summary, with more detail, as a sketch in the same directions."""
+        return replace(
+            self,
+            rows=other.rows,
+            count=other.count,
+            mean=other.mean,
+            mean_low=other.mean_low,
+            column_scatter=np.array(other.column_scatter),
+            product=other.times(self.directions),
+            unit=other.unit,
+            centred=other.centred,
+            lost=other.lost,
+        )
+
+    def merge(self, other: Any) -> Sketch:
+        """Sketch of the rows of both, whatever their kinds."""
+        if not isinstance(other, Sketch):
+            return self.merge(alike(self, other)[1])
         self._check_alike(other)
         joined = self._joined(other)
         if joined is None:
@@ -143,6 +168,7 @@ class Sketch(Centred):
             column_scatter=self.column_scatter + other.column_scatter + between * delta * delta,
             product=product,
             unit=max(self.unit, other.unit),
+            lost=lost_by_both(self, other),
         )
 
     def _add_outer(self, factor: float, vector: FloatArray, into: FloatArray) -> None:
@@ -187,6 +213,7 @@ class Sketch(Centred):
             column_scatter=scatter,
             product=product,
             unit=max(self.unit, other.unit),
+            lost=lost_by_removing(self, other, scatter),
         )
 
     def faded(self, factor: float) -> Sketch:
@@ -196,6 +223,7 @@ class Sketch(Centred):
             rows=self.rows * factor,
             column_scatter=self.column_scatter * factor,
             product=self.product * factor,
+            lost=None if self.lost is None else self.lost * factor,
         )
 
     def scaled(self, divisor: FloatArray) -> Sketch:
@@ -207,6 +235,7 @@ class Sketch(Centred):
             mean_low=columns.mean_low,
             column_scatter=columns.column_scatter,
             product=self.product / divisor[:, None],
+            lost=None if self.lost is None else self.lost / divisor / divisor,
             divisor=divisor if self.divisor is None else self.divisor * divisor,
         )
 

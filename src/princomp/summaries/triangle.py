@@ -16,7 +16,7 @@ from princomp.summaries.blocks import (
     panel_rows,
     shift_of,
 )
-from princomp.summaries.centred import Centred
+from princomp.summaries.centred import Centred, alike
 
 __all__ = ["Triangle"]
 
@@ -32,6 +32,9 @@ class Triangle(Centred):
     factor : ndarray of shape (r, p)
         At most 2p rows: the centred rows themselves while they are so few, else the
         triangle of their QR factorisation with a diagonal that is not negative.
+    unit : float
+        Above EPS where only the product RᵀR is known, to this unit roundoff: a factor made
+        from the eigenpairs of squared rows.
     """
 
     rows: float
@@ -40,8 +43,9 @@ class Triangle(Centred):
     mean_low: FloatArray
     factor: FloatArray
     centred: bool = True
+    unit: float = EPS
 
-    unit = EPS
+    detail = 3
     # A factorisation needs several copies of a block, and gains nothing from a larger one.
     block_rows = staticmethod(panel_rows)
 
@@ -90,14 +94,29 @@ class Triangle(Centred):
             squares = not_vanished(squares, self.factor.any(axis=0))
         return squares
 
-    def merge(self, other: Triangle) -> Triangle:
-        """Triangle of the rows of both."""
+    @property
+    def scatter(self) -> FloatArray:
+        """RᵀR (p, p): squaring loses what lies below √eps of the largest singular value."""
+        scatter: FloatArray = self.factor.T @ self.factor
+        return scatter
+
+    def times(self, vectors: FloatArray) -> FloatArray:
+        """Scatter @ vectors (p, m)."""
+        product: FloatArray = self.factor.T @ (self.factor @ vectors)
+        return product
+
+    def merge(self, other: Any) -> Any:
+        """Triangle of the rows of both; of another kind, where ``other`` has less detail."""
+        if not isinstance(other, Triangle):
+            one, other = alike(self, other)
+            return one.merge(other)
         joined = self._joined(other)
         if joined is None:
             return self if self.rows else other
         rows, count, mean, low, delta, between = joined
         factor = _compressed(np.vstack([self.factor, other.factor, np.sqrt(between) * delta]))
-        return Triangle(rows, count, mean, low, factor, self.centred)
+        unit = max(self.unit, other.unit)
+        return Triangle(rows, count, mean, low, factor, self.centred, unit)
 
     def faded(self, factor: float) -> Triangle:
         """Triangle of the same rows with their weights multiplied by ``factor``."""
