@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from helpers import assert_alike
+from helpers import EPS, assert_alike
 from princomp import PCA, Moments, Triangle
 from princomp.errors import NotAvailableError
 
@@ -121,13 +121,21 @@ def test_truncation_of_a_fit_that_kept_no_scatter(rng):
     X = rng.standard_normal((20, 200))
     model = PCA(8, svd_solver="row_gram").fit(X)
     assert_alike(PCA(3, svd_solver="row_gram").fit(X), model.truncated(3))
-    with pytest.raises(NotAvailableError, match="need the data") as caught:
+    with pytest.raises(
+        NotAvailableError, match="kept no scatter, and 8 of 19 components"
+    ) as caught:
         model.truncated(9)
     assert "covariance_eigh" in caught.value.hint
     with pytest.raises(NotAvailableError):
         model.rescaled("unit")
     with pytest.raises(NotAvailableError, match="range"):
         PCA().fit(X[:, :5]).rescaled("range")
+    # All components stand for the rows.
+    all_of_them = PCA(svd_solver="row_gram").fit(X)
+    fresh = PCA(svd_solver="full", scale="unit").fit(X)
+    found = all_of_them.rescaled("unit").explained_variance_
+    # Of a correlation matrix with trace p: 40 units of the trace, and n of the decomposition.
+    np.testing.assert_allclose(found, fresh.explained_variance_, rtol=0, atol=60 * 200 * EPS)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
