@@ -167,3 +167,15 @@ def test_an_unbounded_table_needs_little_memory(rng):
     tracemalloc.stop()
     assert model.n_samples_ == 42_000
     assert peak < 64e6
+
+
+def test_a_batch_without_rows_adds_nothing(rng):
+    X = rng.standard_normal((60, 3))
+    model = KernelPCA(2, approximation="nystrom", n_landmarks=20).partial_fit(X)
+    before = model.eigenvalues_.tobytes()
+    for call in (model.partial_fit, model.forget):
+        assert call(X[:0]) is model
+    assert model.eigenvalues_.tobytes() == before
+    # The map is made of the first rows, so these are needed.
+    with pytest.raises(ValueError, match="0 sample"):
+        KernelPCA(2, approximation="nystrom", n_landmarks=20).partial_fit(X[:0])
