@@ -8,8 +8,8 @@ from princomp.summaries.space import Space
 
 __all__ = ["add_gram", "add_product", "mirror", "rows_at_a_time"]
 
-# Rows whose products are summed in one call: of few columns few rows, since equal rows round all
-# one way, so that the error grows with their number. Of more columns four times as many, so that
+# Rows whose products are summed in one call. Equal rows round all one way, so that the error grows
+# with their number: few rows where columns are few. Else four times as many as columns, so that
 # adding the products up stays a small part of the work; the error that is allowed grows alike.
 _FEW_ROWS, _ROWS = 512, 4096
 # Columns of a panel of the scatter: of wide rows only the upper triangle is multiplied.

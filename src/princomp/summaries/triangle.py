@@ -91,7 +91,7 @@ class Triangle(Centred):
         """Diagonal of the scatter (p,)."""
         squares: FloatArray = np.einsum("ij,ij->j", self.factor, self.factor)
         if not squares.all():
-            squares = not_vanished(squares, self.factor.any(axis=0))
+            squares = not_vanished(squares, np.abs(self.factor).max(axis=0, initial=0.0))
         return squares
 
     @property
