@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit unit-numpy unit-filled test-processors sanitize lint types contracts bench bench-file soak picture clean
+.PHONY: help demo test unit unit-numpy unit-filled adversary test-processors sanitize lint types contracts bench bench-file soak picture clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -39,6 +39,7 @@ unit-numpy: $(STAMP) ## the tests with NumPy in place of the compiled kernels (e
 
 unit-filled: $(STAMP) ## the tests with new and reused memory filled with NaN
 	PRINCOMP_FILL_EMPTY=1 $(PYTEST)
+
 # BLAS and the compiled kernels as on other processors, and the tests whose numbers depend on them.
 PROCESSORS := OPENBLAS_CORETYPE=Haswell OPENBLAS_CORETYPE=Nehalem \
   PRINCOMP_KERNEL=avx2 PRINCOMP_KERNEL=plain PRINCOMP_KERNEL=numpy
@@ -58,7 +59,11 @@ test-processors: $(STAMP) ## the numeric tests with BLAS and the kernels as on o
 	  fi; \
 	done
 
-soak: $(STAMP) ## the slow tests: fits killed again and again
+adversary: $(STAMP) ## search for wrong answers (MINUTES=5 SEED=… for a run, CASE=… for one case again)
+	$(BIN)/python tests/adversary/search.py $(if $(CASE),--case $(CASE),--minutes $(or $(MINUTES),5) \
+	  $(if $(SEED),--seed $(SEED)))
+
+soak: $(STAMP) ## the slow tests: fits killed again and again, half an hour of the adversary
 	$(BIN)/python -m pytest -m soak
 
 sanitize: ## the compiled kernels under the address, undefined-behaviour and thread sanitizers

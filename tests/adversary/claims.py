@@ -1,0 +1,230 @@
+"""What a model promises of its numbers, and how far it is from that.
+
+``promise_of`` is the one place that reads certificates: what they say of a new kind goes there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from oracle import EPS, LONG, truth
+
+from princomp.errors import PrincompError
+
+# An error beyond so many times what is claimed is a counterexample.
+FACTOR = 10.0
+# The distance of subnormal float64: no variance can be answer better. Errors are compared with
+# FACTOR claims.
+_SUBNORMAL = np.finfo(np.float64).smallest_subnormal
+_QUANTUM = LONG(_SUBNORMAL) / LONG(FACTOR)
+# Axes of components that are not called inseparable have four digits.
+_DIGITS = 1e-4
+# Rows whose scores are looked at, and multiplications in extended precision that are quick.
+_ROWS, _QUICK = 20, 1e7
+
+
+class Promise(NamedTuple):
+    """Relative to the first variance.
+
+    ``roundoff`` is the route's, ``squared`` whether it formed a covariance; ``residuals`` (k,)
+    are those of the certificate. ``complete``: no larger variance was missed.
+    """
+
+    roundoff: float
+    squared: bool
+    residuals: np.ndarray
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One comparison; ``ratio`` is the error over what is claimed."""
+
+    check: str
+    ratio: float
+    detail: str = ""
+
+
+def promise_of(model):
+    """The Promise of a fitted model."""
+    certificate, spectrum = model.certificate_, model._state.spectrum
+    residuals = np.nan_to_num(np.asarray(certificate.residuals, dtype=float))
+    missed = getattr(certificate, "missed", None)
+    solver = getattr(model.plan_, "solver", "")
+    complete = solver not in ("randomized", "nystrom") and not (missed and missed > 1e-6)
+    return Promise(spectrum.roundoff, spectrum.squared, residuals, complete)
+
+
+def _worst(check, error, claim, detail):
+    """The Finding of the largest error over its claim."""
+    error, claim = np.atleast_1d(np.abs(error)), np.atleast_1d(claim)
+    claim = np.broadcast_to(claim, error.shape)
+    with np.errstate(all="ignore"):
+        ratio = np.where(error > 0, error / np.where(claim > 0, claim, 0), 0).astype(float)
+    if not ratio.size:
+        return Finding(check, 0.0)
+    ratio = np.where(np.isnan(ratio), np.inf, ratio)
+    i = int(ratio.argmax())
+    return Finding(check, float(ratio.ravel()[i]), detail(i) if ratio.max() > 1 else "")
+
+
+def findings_of(fit):
+    """All Findings on a model, held against what is true of its rows. May raise what it raises."""
+    if fit.wrongly:
+        return [Finding("refused", np.inf, fit.wrongly)]
+    model = fit.model
+    scale, center = getattr(model, "scale", None), getattr(model, "center", True)
+    with np.errstate(all="ignore"):
+        return _judged(model, fit, truth(fit.rows, fit.weights, scale=scale, center=center))
+
+
+def worst_of(findings):
+    """The Finding nearest to a wrong answer, or beyond."""
+    return max(findings, key=lambda one: one.ratio)
+
+
+def _judged(model, fit, truth):
+    promise = promise_of(model)
+    found = [_variances(model, promise, truth), _total(model, promise, truth)]
+    if not hasattr(model, "components_"):  # of a kernel
+        return found
+    found += [
+        _fraction(model, promise, truth),
+        _axes(model, promise, truth),
+        _orthogonality(model),
+        _angles(model, promise, truth),
+        _mean(model, promise, truth),
+    ]
+    if truth.variances[0] > 0 and len(fit.rows):
+        found.append(_scores(model, promise, fit, truth))
+    return found
+
+
+def _claims(promise, truth, values):
+    """How far each variance may be from the truth that it is compared with."""
+    first, roundoff = truth.variances[0], promise.roundoff
+    slack = truth.slack * 2 * np.sqrt(values * first) + truth.slack**2 * first
+    each = np.full(len(values), roundoff * first, LONG)
+    if not promise.squared:
+        each = 2 * roundoff * np.sqrt(values * first) + roundoff**2 * first
+    return each + promise.residuals[: len(values)] * first + slack + _QUANTUM
+
+
+def _variances(model, promise, truth):
+    answer = np.asarray(model.explained_variance_)
+    true = np.zeros(max(len(answer), len(truth.variances)), LONG)
+    true[: len(truth.variances)] = truth.variances
+    values = np.maximum(true[: len(answer)], answer)
+    claims = _claims(promise, truth, values)
+    error = answer - true[: len(answer)]
+    if not promise.complete:
+        # Each is near some variance, and none above the one of its rank.
+        nearest = np.abs(answer[:, None] - true).min(axis=1)
+        error = np.maximum(nearest, error)
+
+    def detail(i):
+        right, claim = float(true[i]), float(claims[i])
+        return f"λ{i + 1} {answer[i]:.6g}, right: {right:.6g}, claimed ±{claim:.1e}"
+
+    return _worst("variance", error, claims, detail)
+
+
+def _total(model, promise, truth):
+    answer, true = model.total_variance_ if hasattr(model, "total_variance_") else None, truth.total
+    if answer is None:
+        return Finding("total variance", 0.0)
+    claim = (promise.roundoff + truth.slack) * LONG(true) + _QUANTUM * len(truth.divisor)
+    return _worst(
+        "total variance", answer - true, claim, lambda _: f"{answer:.6g}, right: {true:.6g}"
+    )
+
+
+def _fraction(model, promise, truth):
+    wanted, k = model.n_components, model.n_components_
+    if not isinstance(wanted, float) or not truth.total > 0 or not promise.complete:
+        return Finding("number of components", 0.0)
+    rates = np.cumsum(np.maximum(truth.variances, 0)) / truth.total
+    claim = k * promise.roundoff + promise.residuals.sum() + EPS
+    lacks = wanted - rates[min(k, len(rates)) - 1]
+    spare = rates[k - 2] - wanted if k > 1 else -1.0
+    return _worst(
+        "number of components",
+        max(float(lacks), float(spare), 0.0),
+        claim,
+        lambda _: f"{k} for a share of {wanted}",
+    )
+
+
+def _axes(model, promise, truth):
+    """Residuals against the true covariance, relative to the first variance."""
+    first = truth.variances[0]
+    if not first >= _SUBNORMAL:
+        return Finding("axis", 0.0)
+    axes = model.components_.astype(LONG)
+    answer = np.asarray(model.explained_variance_)
+    away = (truth.image(axes) - answer[:, None] * axes) / first
+    error = np.sqrt((away.astype(LONG) ** 2).sum(axis=1)).astype(float)
+    stored = float(np.finfo(model.components_.dtype).eps)
+    claim = 2 * promise.roundoff + promise.residuals + stored + 2 * truth.slack
+    return _worst("axis", error, claim, lambda i: f"axis {i + 1}: residual {error[i]:.1e}")
+
+
+def _orthogonality(model):
+    k, p = model.components_.shape
+    axes = model.components_.astype(LONG if k * k * p < _QUICK else np.float64)
+    error = np.abs(axes @ axes.T - np.eye(k)).max(initial=0)
+    stored = float(np.finfo(model.components_.dtype).eps)
+    claim = model.certificate_.orthogonality + stored * max(4, np.sqrt(p))
+    return _worst("orthogonality", float(error), claim, lambda _: f"{float(error):.1e}")
+
+
+def _angles(model, promise, truth):
+    """Axes that the certificate calls neither inseparable nor noise have four digits."""
+    answer, certificate = model.components_, model.certificate_
+    first = truth.variances[0]
+    if truth.axes is None or not promise.complete or len(truth.axes) < len(answer):
+        return Finding("angle", 0.0)
+    if not first >= _SUBNORMAL:
+        return Finding("angle", 0.0)
+    # Of the last one a truncated solver does not know the neighbour.
+    sound = ~np.asarray(certificate.below_resolution)
+    sound[-1] &= len(answer) == min(truth.rows.shape)
+    for pair in certificate.inseparable:
+        sound[[i for i in pair if i < len(sound)]] = False
+    inner = (answer.astype(LONG) * truth.axes[: len(answer)]).sum(axis=1)
+    away = answer - np.sign(inner)[:, None] * truth.axes[: len(answer)]
+    error = np.sqrt((away**2).sum(axis=1)).astype(float) * sound
+    claim = _DIGITS + float(np.finfo(answer.dtype).eps) * 4
+    return _worst("angle", error, claim, lambda i: f"axis {i + 1}: {error[i]:.1e}")
+
+
+def _mean(model, promise, truth):
+    if not model.center:
+        return Finding("mean", 0.0)
+    spread = np.sqrt(truth.column_variances.astype(float))
+    claim = promise.roundoff * spread + EPS * np.abs(truth.near) + _QUANTUM
+    error = ((model.mean_ - truth.near) - truth.offset).astype(float)
+    return _worst("mean", error, claim, lambda j: f"column {j}: {error[j]:.1e} off")
+
+
+def _scores(model, promise, fit, truth):
+    """Scores of a few rows against projections in extended precision on the axes of the model."""
+    step = max(1, len(fit.rows) // _ROWS)
+    rows = fit.rows[::step]
+    try:
+        answer = model.transform(rows)
+    except PrincompError:
+        return Finding("scores", 0.0)
+    unit = max(float(np.finfo(kind).eps) for kind in (answer.dtype, model.components_.dtype))
+    unit = max(unit, promise.roundoff / 16)
+    wide = rows.astype(LONG)
+    if model.center:
+        wide = (wide - truth.near) - truth.offset
+    wide = wide / truth.divisor
+    right = wide @ model.components_.astype(LONG).T
+    length = np.sqrt((wide**2).sum(axis=1))[:, None] + np.sqrt(LONG(truth.total))
+    claim = max(wide.shape[1], 16) * unit * length + _QUANTUM
+    error = answer - right
+    return _worst("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")

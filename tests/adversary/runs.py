@@ -1,0 +1,199 @@
+"""One fit of a recipe: parameters, the form in which rows are handed over, and the calls made."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from handed import BATCHES, handed
+from recipes import ONLINE
+from tables import one_of
+
+from princomp import PCA, KernelPCA, load
+from princomp.errors import PrincompError
+
+# Up to so many numbers "auto" keeps a summary of any table that rows can be added to.
+_KEPT = 2**18
+
+
+@dataclass
+class Fit:
+    """A model, and which rows of what weights it stands for.
+
+    ``wrongly`` says what was refused that must not be.
+    """
+
+    model: Any
+    rows: np.ndarray
+    weights: np.ndarray | None
+    wrongly: str = ""
+
+
+def run(recipe, rows, weights, folder):
+    """The Fit that comes of a recipe. May raise any of princomp's errors."""
+    rng = np.random.default_rng([2, recipe["seed"]])
+    calls = _Calls(recipe, rows, weights, folder, rng)
+    name = recipe["sequence"].replace(",", "").replace(" ", "_")
+    return getattr(calls, name)()
+
+
+class _Calls:
+    def __init__(self, recipe, rows, weights, folder, rng):
+        self.recipe, self.rows, self.weights = recipe, rows, weights
+        self.folder, self.rng = folder, rng
+        self.scale, self.wrongly = recipe["scale"], ""
+
+    def model(self, **changes):
+        recipe = self.recipe
+        k, solver = recipe["k"], recipe["solver"]
+        if isinstance(k, int):
+            # Fewer than min(n, p), where the solver wants that.
+            k = max(1, min(k, *(s - (solver == "arpack") for s in self.rows.shape)))
+        parameters = {
+            "n_components": k,
+            "svd_solver": solver,
+            "scale": self.scale,
+            "center": recipe["center"],
+            "random_state": 0,
+        }
+        return PCA(**{**parameters, **changes})
+
+    def cuts(self, n):
+        return np.sort(self.rng.integers(0, n + 1, self.recipe["cuts"]))
+
+    def given(self, start=0, stop=None, form=None):
+        """Some rows in a form, and the keyword of their weights."""
+        part = self.rows[start:stop]
+        X = handed(part, form or self.recipe["source"], self.folder, self.cuts(len(part)))
+        weights = None if self.weights is None else self.weights[start:stop]
+        return X, {} if weights is None else {"sample_weight": weights}
+
+    def another(self):
+        """Another model comes and goes, as in any program."""
+        if self.recipe["others"]:
+            n, p = int(self.rng.integers(3, 60)), self.rows.shape[1]
+            PCA(1).partial_fit(1e3 * self.rng.standard_normal((n, p)))
+
+    def batches(self, model, start=0):
+        """Rows from one on, in batches of all forms."""
+        n = len(self.rows)
+        ends = [start, *(start + self.cuts(n - start)), n]
+        for first, stop in pairwise(ends):
+            if first == stop and not self.recipe["empty"]:
+                continue
+            X, weights = self.given(first, stop, one_of(self.rng, BATCHES))
+            try:
+                model.partial_fit(X, **weights)
+            except PrincompError as error:
+                if first < stop or start == stop == 0 or not hasattr(model, "_fitted"):
+                    raise
+                self.wrongly = f"no rows: {type(error).__name__}: {error}"
+            if self.rng.random() < 0.2:
+                self.another()
+        self.another()
+        return model
+
+    def done(self, model, rows=None, weights=None):
+        self.another()
+        if rows is None:
+            rows, weights = self.rows, self.weights
+        return Fit(model, rows, weights, self.wrongly)
+
+    # ---- sequences of calls ---
+
+    def fit(self):
+        X, weights = self.given()
+        return self.done(self.model().fit(X, **weights))
+
+    def partial_fit(self):
+        return self.done(self.batches(self.model()))
+
+    def fit_then_partial_fit(self):
+        start = len(self.rows) // 2
+        X, weights = self.given(0, start)
+        return self.done(self.batches(self.model().fit(X, **weights), start))
+
+    def merge(self):
+        n = len(self.rows)
+        middle = int(self.rng.integers(2, max(n - 1, 3)))
+        models = []
+        for first, stop in ((0, middle), (middle, n)):
+            X, weights = self.given(first, stop)
+            models.append(self.model().fit(X, **weights))
+        return self._must(models[0], lambda: models[0].merge(models[1]), ONLINE)
+
+    def forget(self):
+        """Rows of another size are added and taken out again."""
+        n, p = self.rows.shape
+        many = int(self.rng.integers(1, n + 1))
+        size = 10.0 ** self.recipe["extra"] * (np.abs(self.rows).max() if n else 1.0)
+        extra = (self.rng.standard_normal((many, p)) * float(size)).astype(np.float64)
+        model = self.model()
+        before = self.rng.random() < 0.5
+        if before:
+            model.partial_fit(extra)
+        X, weights = self.given(form="array")
+        if before or self.rng.random() < 0.5:
+            model.partial_fit(X, **weights)
+        else:
+            model.fit(X, **weights)
+        if not before:
+            model.partial_fit(extra)
+        self.another()
+        return self._must(model, lambda: model.forget(extra), ("auto", "covariance_eigh"))
+
+    def decay(self):
+        decay = float(1 - 10.0 ** -self.rng.uniform(1, 4))
+        model = self.batches(self.model(decay=decay))
+        each = decay ** np.arange(len(self.rows) - 1, -1, -1.0)
+        return self.done(model, self.rows, each if self.weights is None else each * self.weights)
+
+    def rescaled(self):
+        wanted, self.scale = self.scale, None
+        X, weights = self.given()
+        return self.done(self.model().fit(X, **weights).rescaled(wanted))
+
+    def truncated(self):
+        X, weights = self.given()
+        model = self.model(n_components=None).fit(X, **weights)
+        return self.done(model.truncated(self.model().n_components))
+
+    def saved(self):
+        path = f"{self.folder}/model.pca"
+        half = len(self.rows) // 2
+        online = self.recipe["solver"] in ONLINE and self.rng.random() < 0.5
+        stop = half if online else None
+        X, weights = self.given(0, stop)
+        model = self.model().fit(X, **weights)
+        way = int(self.rng.integers(3))
+        if way == 0:
+            model.save(path)
+            model = load(path)
+        else:
+            model = pickle.loads(pickle.dumps(model)) if way == 1 else copy.deepcopy(model)
+        self.another()
+        return self.done(self.batches(model, half) if online else model)
+
+    def kernel(self):
+        k = self.model().n_components
+        solver = "auto" if self.recipe["solver"] == "auto" else "arpack"
+        X, _ = self.given()
+        self.weights, self.scale = None, None
+        model = KernelPCA(k, kernel="linear", eigen_solver=solver).fit(X)
+        return self.done(model)
+
+    def _must(self, model, call, solvers):
+        """What a fit with these parameters can do must not depend on its rows."""
+        kept = self.recipe["solver"] in solvers and self.rows.size <= _KEPT
+        try:
+            call()
+            _ = model.explained_variance_
+        except PrincompError as error:
+            if not kept or self.scale is not None or type(error).__name__ == "NotFiniteError":
+                raise
+            return Fit(None, self.rows, self.weights, f"{type(error).__name__}: {error}")
+        return self.done(model)

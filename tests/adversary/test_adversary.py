@@ -1,0 +1,80 @@
+"""Errors against what certificates claim: known cases, and half a minute of the search."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import search
+from claims import FACTOR, findings_of, worst_of
+from known import KNOWN
+from oracle import LONG, LONG_EPS, truth
+from threadpoolctl import threadpool_limits
+
+extended = pytest.mark.skipif(LONG_EPS > 1e-18, reason="longdouble is no more than a double here")
+# Cases of the search in a run of all tests, in as many parts: about half a minute together.
+CASES, PARTS, FIRST = 400, 8, 0
+
+
+@pytest.fixture(autouse=True)
+def _one_blas_thread():
+    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of overflow: the numbers that come of it are judged
+        yield
+
+
+def mirror(p, rng):
+    """An orthogonal matrix of dyadic numbers: a reflection along ±1s, 4 or 16 of them."""
+    count = 16 if p >= 16 else 4
+    along = np.zeros(p)
+    along[rng.permutation(p)[:count]] = rng.choice([-1.0, 1.0], count)
+    return np.eye(p) - 2 * np.outer(along, along) / count
+
+
+@pytest.mark.parametrize(("n", "p", "far"), [(40, 12, 0.0), (12, 40, 0.0), (40, 12, 2.0**30)])
+@extended
+def test_the_oracle_knows_spectra_that_are_exact_in_doubles(n, p, far):
+    """Also the one by LAPACK, which larger tables get."""
+    rng = np.random.default_rng(0)
+    sigma = np.array([64.0, 64, 64, 24, 3, 2**-12])
+    half = np.zeros((n // 2, p))
+    np.fill_diagonal(half[: len(sigma), : len(sigma)], sigma)
+    half = mirror(n // 2, rng) @ half @ mirror(p, rng)
+    found = truth(np.concatenate([half, -half]) + far)
+    exact = np.zeros(min(n, p), LONG)
+    exact[: len(sigma)] = LONG(2) * sigma**2 / (n - 1)
+    away = np.sqrt(found.variances) - np.sqrt(exact)
+    assert np.abs(away).max() <= found.slack * np.sqrt(exact[0])
+    assert (found.near + found.offset == far).all()
+    away = found.image(found.axes) - found.variances[:, None] * found.axes if n > p else 0.0
+    assert np.abs(away).max() <= 2 * found.slack * exact[0]
+
+
+@pytest.mark.parametrize("case", KNOWN, ids=lambda case: case.__name__)
+@extended
+def test_known_cases_are_right_or_said_to_be_wrong(case, tmp_path):
+    worst = worst_of(findings_of(case(tmp_path)))
+    assert worst.ratio <= FACTOR, f"{worst.ratio:.3g} × the claim: {worst.check}, {worst.detail}"
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@extended
+def test_no_error_is_ten_times_what_is_claimed(part):
+    seeds = range(FIRST + part, FIRST + CASES, PARTS)
+    outcomes = [search.attacked(search.recipe_of(seed), str(seed)) for seed in seeds]
+    wrong = [str(outcome) for outcome in outcomes if outcome.wrong]
+    assert not wrong, "\n".join(wrong)
+    # Most cases are compared: a search that is refused everywhere finds nothing.
+    assert sum(not outcome.refused for outcome in outcomes) > 0.6 * len(outcomes)
+
+
+@pytest.mark.soak
+@extended
+def test_half_an_hour_of_the_search_finds_nothing():
+    assert search.main(["--minutes", "30"]) == 0
