@@ -171,6 +171,20 @@ def weights_of_batches_on_a_device(folder):
     return Fit(model, X, weights)
 
 
+def weights_of_rows_that_are_forgotten_on_a_device(folder):
+    import torch
+
+    X, weights = _normal(50, 3), np.linspace(1, 5, 50)
+    extra = torch.from_numpy(_normal(50, 3, 1))
+    model = PCA().fit(np.r_[X, extra], sample_weight=np.r_[weights, weights])
+    return Fit(model.forget(extra, sample_weight=weights), X, weights)
+
+
+def scores_of_float32_rows_with_a_tiny_spread(folder):
+    X = (_normal(100, 3) * 1e-39).astype(np.float32)
+    return Fit(PCA(scale="unit").fit(X), X, None)
+
+
 def a_wide_batch_on_a_device_then_an_array(folder):
     import torch
 
@@ -185,7 +199,7 @@ def means_of_many_rows_that_are_multiplied(folder):
 
 
 def float32_rows_near_the_largest_number(folder):
-    X = (8e37 * np.sign(_normal(300, 4))).astype(np.float32)
+    X = (2e37 * np.sign(_normal(300, 4))).astype(np.float32)
     return Fit(PCA(2, svd_solver="lanczos").fit(X), X, None)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import tables
 from handed import SOURCES
 from tables import one_of
+from themes import of_a_theme
 
 SOLVERS = {
     "auto": 0.5,
@@ -85,7 +86,8 @@ def recipe_of(name):
     """The recipe of a case: a seed, and the seeds of changes after dots."""
     first, *changes = map(int, str(name).split("."))
     rng = np.random.default_rng([0, first])
-    recipe = feasible({**tables.draw(rng), **draw(rng)})
+    recipe = of_a_theme({**tables.draw(rng), **draw(rng)}, rng)
+    recipe = feasible(tables.fitted_to_limits(recipe))
     for seed in changes:
         recipe = mutated(recipe, np.random.default_rng([3, seed]))
     return recipe

@@ -28,7 +28,8 @@ WEIGHTS = {
     "uniform": 0.06,
     "some zero": 0.04,
     "spread": 0.06,
-    "few heavy": 0.08,
+    "few heavy": 0.05,
+    "one heavy": 0.03,
 }
 
 
@@ -40,7 +41,7 @@ def one_of(rng, chances):
     return list(chances)[int(rng.choice(len(p), p=p / p.sum()))]
 
 
-def _log(rng, low, high):
+def log_uniform(rng, low, high):
     """A number whose logarithm is uniform, an integer where the bounds are integers."""
     value = float(np.exp(rng.uniform(np.log(low), np.log(high))))
     return round(value) if isinstance(low, int) else value
@@ -51,19 +52,19 @@ def _sometimes(rng, chance, value):
 
 
 def _power_of_two_often(rng, low, high):
-    value = _log(rng, low, high)
+    value = log_uniform(rng, low, high)
     return 1 << (value.bit_length() - 1) if rng.random() < 0.6 else value
 
 
 SIZES = {
     "tiny": (0.28, lambda rng: (int(rng.integers(2, 40)), int(rng.integers(1, 9)))),
-    "small": (0.35, lambda rng: (_log(rng, 20, 500), _log(rng, 2, 40))),
+    "small": (0.35, lambda rng: (log_uniform(rng, 20, 500), log_uniform(rng, 2, 40))),
     "long": (
         0.17,
         lambda rng: (_power_of_two_often(rng, 2**12, 2**20 - 1), int(rng.integers(1, 4))),
     ),
-    "wide": (0.12, lambda rng: (_log(rng, 2, 60), _log(rng, 50, 2000))),
-    "large": (0.08, lambda rng: (_log(rng, 300, 1400), _log(rng, 200, 1700))),
+    "wide": (0.12, lambda rng: (log_uniform(rng, 2, 60), log_uniform(rng, 50, 2000))),
+    "large": (0.08, lambda rng: (log_uniform(rng, 300, 1400), log_uniform(rng, 200, 1700))),
 }
 
 # What each value of a table's recipe is drawn from; the size has its own.
@@ -72,15 +73,17 @@ DRAWS = {
     "pattern": lambda rng: one_of(rng, list(PATTERNS)),
     "decades": lambda rng: round(rng.uniform(0, 14), 2),
     "period": lambda rng: _power_of_two_often(rng, 2, 2**14),
-    "height": lambda rng: round(_log(rng, 1e-2, 1e4), 4),
-    "noise": lambda rng: round(_log(rng, 1e-8, 1.0), 10),
-    "multiplicity": lambda rng: _log(rng, 1, 64),
+    "height": lambda rng: round(log_uniform(rng, 1e-2, 1e4), 4),
+    "noise": lambda rng: round(log_uniform(rng, 1e-8, 1.0), 10),
+    "multiplicity": lambda rng: log_uniform(rng, 1, 64),
     "levels": lambda rng: int(rng.integers(1, 5)),
-    "ratio": lambda rng: round(1 + _log(rng, 1e-3, 10.0), 4),
-    "mean": lambda rng: _sometimes(rng, 0.35, lambda: float(f"{_log(rng, 1.0, 1e15):.3g}")),
+    "ratio": lambda rng: round(1 + log_uniform(rng, 1e-3, 10.0), 4),
+    "mean": lambda rng: _sometimes(rng, 0.35, lambda: float(f"{log_uniform(rng, 1.0, 1e15):.3g}")),
     "power": lambda rng: _sometimes(rng, 0.12, lambda: int(rng.integers(-165, 150))),
     "column_decades": lambda rng: _sometimes(rng, 0.2, lambda: round(rng.uniform(0, 12), 2)),
-    "first": lambda rng: _sometimes(rng, 0.12, lambda: float(f"{_log(rng, 10.0, 1e12):.3g}")),
+    "first": lambda rng: _sometimes(
+        rng, 0.12, lambda: float(f"{log_uniform(rng, 10.0, 1e12):.3g}")
+    ),
     "constant": lambda rng: _sometimes(rng, 0.1, lambda: int(rng.integers(1, 3))),
     "density": lambda rng: round(_sometimes(rng, 0.2, lambda: rng.uniform(0.02, 0.9)), 3),
     "order": lambda rng: "as made" if rng.random() < 0.6 else one_of(rng, ORDERS),
@@ -159,8 +162,8 @@ def _ordered(rows, order, rng):
 def _cast(rows, dtype):
     kind = np.dtype(dtype)
     if kind.kind == "f":
-        # What overflows is drawn in again: the tables are about rounding.
-        limit = float(np.finfo(kind).max) / 4
+        # Rows and their scores must be numbers that the precision can hold.
+        limit = float(np.finfo(kind).max) / (8 * np.sqrt(rows.shape[1]))
         return np.clip(np.nan_to_num(rows), -limit, limit).astype(kind)
     if kind.kind == "b":
         return rows > 0
@@ -173,11 +176,12 @@ def _weights(kind, n, rng):
     if kind == "none":
         return None
     heavy = np.full(n, 1e-6)
-    heavy[rng.integers(n, size=min(n, 4))] = 1e6
+    heavy[rng.integers(n, size=4 if kind == "few heavy" else 1)] = 1e6
     return {
         "counts": lambda: rng.integers(1, 5, n).astype(float),
         "uniform": lambda: rng.uniform(0.5, 3.0, n),
         "some zero": lambda: rng.integers(0, 3, n).astype(float),
         "spread": lambda: 10.0 ** rng.uniform(-10, 10, n),
         "few heavy": lambda: heavy,
+        "one heavy": lambda: heavy,
     }[kind]()
