@@ -75,9 +75,13 @@ def findings_of(fit):
     if fit.wrongly:
         return [Finding("refused", np.inf, fit.wrongly)]
     model = fit.model
+    _ = model.explained_variance_  # where it was not solved yet
     scale, center = getattr(model, "scale", None), getattr(model, "center", True)
     with np.errstate(all="ignore"):
-        return _judged(model, fit, truth(fit.rows, fit.weights, scale=scale, center=center))
+        right = truth(fit.rows, fit.weights, scale=scale, center=center)
+        if not (right.divisor > 0).all():
+            return [Finding("a constant column was scaled", np.inf)]
+        return _judged(model, fit, right)
 
 
 def worst_of(findings):
@@ -88,7 +92,7 @@ def worst_of(findings):
 def _judged(model, fit, truth):
     promise = promise_of(model)
     found = [_variances(model, promise, truth), _total(model, promise, truth)]
-    if not hasattr(model, "components_"):  # of a kernel
+    if not hasattr(model, "components_") or not len(model.components_):
         return found
     found += [
         _fraction(model, promise, truth),
@@ -207,10 +211,10 @@ def _angles(model, promise, truth):
 def _mean(model, promise, truth):
     if not model.center:
         return Finding("mean", 0.0)
-    spread = np.sqrt(truth.column_variances.astype(float))
+    spread = np.sqrt(truth.column_variances)
     claim = promise.roundoff * spread + EPS * np.abs(truth.near) + _QUANTUM
-    error = ((model.mean_ - truth.near) - truth.offset).astype(float)
-    return _worst("mean", error, claim, lambda j: f"column {j}: {error[j]:.1e} off")
+    error = (model.mean_ - truth.near) - truth.offset
+    return _worst("mean", error, claim, lambda j: f"column {j}: {float(error[j]):.1e} off")
 
 
 def _scores(model, promise, fit, truth):
@@ -229,6 +233,7 @@ def _scores(model, promise, fit, truth):
     wide = wide / truth.divisor
     right = wide @ model.components_.astype(LONG).T
     length = np.sqrt((wide**2).sum(axis=1))[:, None] + np.sqrt(LONG(truth.total))
-    claim = max(wide.shape[1], 16) * unit * length + _QUANTUM
+    quantum = np.finfo(answer.dtype).smallest_subnormal
+    claim = max(wide.shape[1], 16) * unit * length + quantum
     error = answer - right
     return _worst("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")

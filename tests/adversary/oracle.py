@@ -70,6 +70,8 @@ def truth(rows, weights=None, *, scale=None, center=True):
         analysed = analysed * np.sqrt(weight)[:, None]
     side = min(analysed.shape)
     exact = side <= _SIDE and analysed.size * side <= _WORK
+    if not np.isfinite(analysed).all():  # divided by the spread of a constant column
+        analysed = np.zeros_like(analysed)
     if not exact:
         analysed = analysed.astype(np.float64)
     sigma, axes = _svd(analysed) if exact else (scipy.linalg.svdvals(analysed), None)

@@ -15,6 +15,7 @@ from tables import one_of
 
 from princomp import PCA, KernelPCA, load
 from princomp.errors import PrincompError
+from princomp.summaries import Columns
 
 # Up to so many numbers "auto" keeps a summary of any table that rows can be added to.
 _KEPT = 2**18
@@ -124,7 +125,10 @@ class _Calls:
         for first, stop in ((0, middle), (middle, n)):
             X, weights = self.given(first, stop)
             models.append(self.model().fit(X, **weights))
-        return self._must(models[0], lambda: models[0].merge(models[1]), ONLINE)
+        # Routes that keep no scatter cannot merge; but then they must not be a matter of the rows.
+        kept = any(not isinstance(model.summary_, Columns) for model in models)
+        solvers = ONLINE if kept else ()
+        return self._must(models[0], lambda: models[0].merge(models[1]), solvers)
 
     def forget(self):
         """Rows of another size are added and taken out again."""

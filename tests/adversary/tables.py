@@ -10,7 +10,7 @@ import numpy as np
 from patterns import PATTERNS
 
 # Numbers in a table, and multiplications that a decomposition of it takes.
-MOST_NUMBERS, MOST_WORK = 2**20, 7e8
+MOST_NUMBERS, MOST_WORK = 2**20, 1.2e9
 ORDERS = ("as made", "reversed", "shuffled", "sorted", "largest first", "largest last")
 DTYPES = {
     "float64": 0.6,

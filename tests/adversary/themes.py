@@ -44,8 +44,8 @@ def _share(rng):
     """The same where a share of the variance is searched for."""
     return {
         **_copies(rng),
-        "n": int(rng.integers(1000, 1200)),
-        "p": int(rng.integers(1000, 1050)),
+        "n": int(rng.integers(1010, 1100)),
+        "p": int(rng.integers(1000, 1010)),
         "levels": 2,
         "ratio": round(1 + log_uniform(rng, 1e-3, 0.05), 4),
         "k": float(rng.integers(10, 60)) / 100,
