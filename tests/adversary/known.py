@@ -198,6 +198,12 @@ def means_of_many_rows_that_are_multiplied(folder):
     return Fit(PCA(1, svd_solver="lanczos").fit(X), X, None)
 
 
+def nearly_constant_sparse_rows_in_a_kernel(folder):
+    X = np.tile(_normal(1, 12), (200, 1))
+    X[5] += 0.01
+    return Fit(KernelPCA(1, kernel="linear").fit(sp.csr_array(X)), X, None)
+
+
 def float32_rows_near_the_largest_number(folder):
     X = (2e37 * np.sign(_normal(300, 4))).astype(np.float32)
     return Fit(PCA(2, svd_solver="lanczos").fit(X), X, None)
