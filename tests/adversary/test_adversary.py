@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 extended = pytest.mark.skipif(LONG_EPS > 1e-18, reason="longdouble is no more than a double here")
 # Cases of the search in a run of all tests, in as many parts: about half a minute together.
-CASES, PARTS, FIRST = 400, 8, 0
+CASES, PARTS, FIRST = 300, 6, 0
 
 
 @pytest.fixture(autouse=True)
