@@ -47,7 +47,7 @@ NUMERIC := $(addprefix tests/, kernels summaries laws references feature_maps di
   choosing/test_rules.py missing/test_filling.py pre_images kernel_pca/test_exact.py \
   kernel_pca/test_images.py kernel_pca/test_rounding.py test_numerics.py \
   test_numerics_ranges.py test_solvers.py test_krylov.py test_search.py test_growing.py \
-  test_shortest_path.py test_streamed.py test_online.py test_robust.py test_rotation.py)
+  test_repeated_variances.py test_verify.py test_shortest_path.py test_streamed.py test_online.py test_robust.py test_rotation.py)
 
 test-processors: $(STAMP) ## the numeric tests with BLAS and the kernels as on other processors
 	@for setting in $(PROCESSORS); do \
