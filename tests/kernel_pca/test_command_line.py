@@ -46,7 +46,8 @@ def test_scaled_columns_are_those_of_the_model(princomp, tmp_path, arrests, appr
     np.testing.assert_allclose(model.eigenvalues_, known.eigenvalues_, rtol=1e-9)
     scores = numbers(tmp_path / "usarrests_pca" / "scores.csv")
     np.testing.assert_allclose(scores, known.transform(arrests), atol=1e-9)
-    np.testing.assert_array_equal(model.inverse_transform(scores), known.inverse_transform(scores))
+    back = model.inverse_transform(scores)
+    np.testing.assert_allclose(back, known.inverse_transform(scores), rtol=1e-9)
 
 
 def test_the_flags_know_the_kernels():

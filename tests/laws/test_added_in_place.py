@@ -196,11 +196,10 @@ class Positioned(Source):
 def test_a_block_is_not_written_over_by_the_one_that_is_read_ahead():
     # Blocks so large that the memory of the thread is used again.
     rows = np.arange(6.0 * 2**14).reshape(6, 2**14)
-    first, second, third = pieces(Positioned(rows), 2, buffers=2)
-    one, other = first.load(), second.load()
-    np.testing.assert_array_equal(one, rows[:2])
-    assert np.shares_memory(third.load(), one)
-    np.testing.assert_array_equal(other, rows[2:4])
+    first, second, third = pieces(Positioned(rows), 2)
+    one, other, last = first.load(), second.load(), third.load()
+    for block, at in ((one, 0), (other, 2), (last, 4)):
+        np.testing.assert_array_equal(block, rows[at : at + 2])
 
 
 class Cut(Source):

@@ -79,7 +79,7 @@ class DeviceStream(OnDevice):
         step = min(step, self._most_rows(0))
         self.seen = start = 0
         # A thread loads one block ahead, while this one copies the block before to the device.
-        cut = pieces(self.data, step, buffers=2)
+        cut = pieces(self.data, step)
         loaded = in_order(lambda piece: _dense(piece.load()), cut, 1, ahead=True)
         with closing(loaded):
             for rows in copied(loaded, self.space, step, self.p, self.dtype):

@@ -158,7 +158,7 @@ def fold(
             if before is not None and known is None:
                 state = state._replace(summary=deepcopy(before))
             # A block is loaded while the one before is added, so two of them are in memory.
-            cut = pieces(data, step, state.row, buffers=2)
+            cut = pieces(data, step, state.row)
             with closing(cut), at_most(passes.threads):
                 loaded = ((piece.start, piece.load()) for piece in cut)
                 state = _run_in_place(state, loaded, blocks.added, passes)

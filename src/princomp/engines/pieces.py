@@ -23,19 +23,11 @@ class Piece(NamedTuple):
     load: Callable[[], Any]
 
 
-def pieces(data: Any, step: int, start: int = 0, *, buffers: int = 1) -> Generator[Piece]:
+def pieces(data: Any, step: int, start: int = 0) -> Generator[Piece]:
     """Blocks of ``step`` rows (the last may be shorter) from row ``start``, a multiple of it.
 
     Rows of a positioned source are read by whoever calls ``load``; those of a stream
     are read here, while others sum the blocks before.
-
-    Parameters
-    ----------
-    data : ndarray, CSR array or Source
-    step, start : int
-    buffers : int
-        Loaded blocks that a thread may use at the same time. Loading one more overwrites
-        the oldest.
     """
     if isinstance(data, Source):
         if not (data.positioned and data.rows is not None):
@@ -43,15 +35,14 @@ def pieces(data: Any, step: int, start: int = 0, *, buffers: int = 1) -> Generat
             return
         for first in range(start, data.rows, step):
             stop = min(first + step, data.rows)
-            buffer = f"rows {first // step % buffers}"
-            yield Piece(first, partial(_read, data, first, stop, buffer))
+            yield Piece(first, partial(_read, data, first, stop))
         return
     for first in range(start, data.shape[0], step):
         yield Piece(first, partial(data.__getitem__, slice(first, first + step)))
 
 
-def _read(source: Source, start: int, stop: int, buffer: str) -> Any:
-    return source.load(start, stop, partial(scratch, buffer))
+def _read(source: Source, start: int, stop: int) -> Any:
+    return source.load(start, stop, partial(scratch, "rows"))
 
 
 def _regrouped(source: Source, step: int, start: int) -> Iterator[Piece]:

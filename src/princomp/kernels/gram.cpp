@@ -46,12 +46,12 @@ void find_shift(const In *x, index m, index p, index stride, const double *weigh
     std::memset(away, 0, sizeof(double) * p);
     for (index i = 0; i < count; ++i) {
         const In *row = x + (count < m ? sampled_row(i, count, m) : i) * stride;
-        const double share = weights ? weights[i] / total : 1.0 / double(count);
+        const double share = weights ? weights[i] / total : 1.0;
         for (index j = 0; j < p; ++j)
             away[j] += share * (double(row[j]) - double(base[j]));
     }
     for (index j = 0; j < p; ++j)
-        shift[j] = T(double(base[j]) + away[j]);
+        shift[j] = T(double(base[j]) + (weights ? away[j] : away[j] / double(count)));
 }
 
 // Whether the mean lies further from the shift than the rows lie from the mean: m d² > S for the

@@ -1,6 +1,7 @@
-"""What a summary means: solvers that answer with a Spectrum.
+"""Solvers: compute a Spectrum from a summary or from rows.
 
 dense       all eigenvalues of a scatter, or all singular values of a triangle
+search_space  the basis of a block Lanczos search, its projection and the next block
 lanczos     the top k by block Lanczos, to a residual: of a scatter or of the rows
 row_gram    wide rows through the n × n products of the rows
 randomized  the randomized SVD, under scikit-learn's name and parameters
