@@ -60,8 +60,8 @@ class RowsOverTime(FittedAttributes, TableInput):
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take rows out that were added before: a sliding window, data withdrawn.
 
-        What is left keeps the rounding of what is gone. Where that is much larger, digits are
-        lost: the certificate says which variances and axes are no longer told from noise.
+        The rounding errors of removed rows stay. If these rows were much larger than the rest,
+        digits are lost, and the certificate says which variances and axes are noise.
 
         Parameters
         ----------
@@ -95,8 +95,8 @@ class RowsOverTime(FittedAttributes, TableInput):
     def merge(self, other: RowsOverTime) -> Self:
         """Add all rows of another fit, as if they had been given to this one.
 
-        Fits that kept different kinds of summary merge as well: of a triangle and a scatter
-        a scatter is left, of either and a sketch a sketch, and the plan says so.
+        Fits that kept different kinds of summary merge as well: a triangle and a scatter give a
+        scatter, and either with a sketch gives a sketch. The plan says so.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class RowsOverTime(FittedAttributes, TableInput):
         ShapeError, ColumnError
             Of other columns, or sketches of different numbers of components.
         NotAvailableError
-            When one of the two kept some components and no scatter.
+            When one of the two kept only some of its components, and no scatter.
         """
         if not isinstance(other, RowsOverTime):
             raise ParameterError(

@@ -73,7 +73,7 @@ _SHORT = 2
 # An eigenvalue below this share of the first has lost digits that its scores have not.
 _SQUARED = 1e-3
 # Eigenvalues that differ by less than this share count as copies: the search separates others.
-# Beyond so many times the tolerance they differ at all.
+# Differences below 16 times the tolerance are rounding.
 _TIED, _UNITS = 1e-3, 16
 # Residual, relative to the first eigenvalue, at which the largest pair beyond those wanted is
 # known well enough to say that it is not one of them.
@@ -215,7 +215,7 @@ def _check_again(
     trace: float | None,
     check: _Check | None,
 ) -> bool:
-    """Whether to look for more copies: some may be hidden, and the last look found some."""
+    """Whether to look for more copies: some may be hidden, and the last check found some."""
     if _leaves_less(trace, values) or not hides_copies(values, copies, tol):
         return False
     if check is None:
@@ -225,10 +225,10 @@ def _check_again(
 
 
 def hides_copies(values: FloatArray, copies: int, tol: float) -> bool:
-    """Whether larger eigenvalues than the last one found (k,) may be hidden.
+    """Whether eigenvalues larger than the last of those found (k,) may be hidden.
 
-    A start of so many random vectors shows no more ``copies`` of an eigenvalue than it has
-    vectors. Where fewer of those above the last one agree, none is hidden.
+    A search from ``copies`` random vectors finds at most that many copies of an eigenvalue. If
+    fewer of the values above the last one agree, it has found all of them.
     """
     above = values[:-1]
     if copies > len(above):
@@ -240,13 +240,13 @@ def hides_copies(values: FloatArray, copies: int, tol: float) -> bool:
 
 
 def chance_of_a_miss(size: int, copies: int, reached: float) -> float:
-    """Probability that a search misses an eigenvalue larger than its last one, at most.
+    """Upper bound of the probability that a search misses an eigenvalue larger than its last.
 
-    A random block of w vectors has, of w eigenvectors together, less than a share δ of what is
-    to be expected with a probability of δ (Edelman 1988): of unit vectors of length ``size``, that
-    is a part of δ / √(w·size). The search ends when all but a part ``reached`` of the wanted
-    vectors is known, and what has a larger eigenvalue grows faster than they do: it is hidden
-    only where it began with less.
+    The smallest singular value of a random w × w matrix is below δ / √w with probability δ
+    (Edelman 1988). So with probability 1 − δ, a random block of w = ``copies`` vectors has a part
+    of at least δ / √(w·size) along each of w eigenvectors. The search ends when the wanted vectors
+    are known up to a part of ``reached``. A vector with a larger eigenvalue grows faster than they
+    do, so it stays hidden only if its part in the start was less than that.
     """
     return min(1.0, reached * math.sqrt(size * copies))
 

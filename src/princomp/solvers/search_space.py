@@ -11,12 +11,12 @@ from princomp.solvers.bases import factored, growth, orthonormal, swept
 
 __all__ = ["SearchSpace"]
 
-# A block is orthogonal to the space, after two sweeps, to EPS over the share of its length that
-# its smallest direction keeps. This much is asked for, or what leaves the tolerance so many
-# units: else a third sweep follows.
+# After two sweeps a block is orthogonal to the space up to EPS over the share of its length that
+# its smallest direction keeps. A share below _KEPT (or one that costs more than _UNITS of the
+# tolerance) takes a third sweep.
 _KEPT, _UNITS = 1e-2, 16
-# Images so many times as long as their rounding, or shorter, are mostly rounding: they are swept
-# again, too, or each block would lose orthogonality to the space on top of the last one's loss.
+# Images shorter than this many times their rounding are mostly rounding. They are swept again, or
+# each block would lose orthogonality on top of what the last one lost.
 _NOISE = 64
 
 

@@ -95,10 +95,10 @@ class Centred:
 
 
 def alike(one: Any, other: Any) -> tuple[Any, Any]:
-    """Two summaries as the same kind: the one of the two that has less detail of the scatter.
+    """Two summaries converted to one kind: the less detailed of the two.
 
-    A triangle gives its scatter, and both give a sketch in any directions. The kind of the
-    result depends on the two kinds alone, not on their order or their rows.
+    A triangle can become a scatter, and both can become a sketch. The resulting kind depends on
+    the two kinds alone, not on their order or their rows.
     """
     if one.detail < other.detail:
         return one, one.converted(other.held())
@@ -134,8 +134,8 @@ def left_count(whole: Any, part: Any) -> int:
 def lost_by_removing(whole: Any, part: Any, left: FloatArray) -> FloatArray:
     """Errors (p,) of the column scatters ``left`` when ``part`` is taken out of ``whole``.
 
-    The difference keeps the rounding of what is gone: of rows 10⁶ times larger than the rest,
-    twelve digits of the rest. The rounding of what is left is not counted: that is ``unit``.
+    The difference keeps the rounding errors of the removed rows: if these were 10⁶ times larger
+    than the rest, twelve digits are lost. Rounding of the rest is counted in ``unit``.
     """
     gone = np.maximum(whole.column_scatter - left, 0.0)
     lost: FloatArray = whole.unit * gone + part.unit * part.column_scatter
