@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from helpers import EPS, EPS32, aligned, assert_orthonormal, centred, truth
 from princomp import PCA
@@ -190,7 +191,7 @@ def test_squares_below_float64_are_refused_and_not_taken_for_constant_columns(
 ):
     X = rng.standard_normal(shape)
     for scale in (None, "unit"):
-        with pytest.raises(NotFiniteError, match=r"column 0 underflow float64[\s\S]*multiply"):
+        with pytest.raises(NotFiniteError, match=r"column 0 is too small[\s\S]*multiply"):
             PCA(2, svd_solver=solver, scale=scale).fit(size * X)
     # A small column among others takes part as far as it counts.
     X[:, 1] *= size
@@ -200,3 +201,31 @@ def test_squares_below_float64_are_refused_and_not_taken_for_constant_columns(
     np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
     with pytest.raises(ConstantColumnError, match="column 1"):
         PCA(2, svd_solver=solver, scale="unit").fit(X)
+
+
+@pytest.mark.parametrize("form", ["array", "large array", "sparse", "tensor"])
+def test_scores_are_right_where_the_axes_over_the_scale_overflow_float32(form, rng):
+    # Threads share the rows of a large array.
+    X = (rng.standard_normal((2**18 if form == "large array" else 300, 3)) * 1e-39).astype("f4")
+    model = PCA(3, scale="unit").fit(X)
+    if form == "sparse":
+        given = sp.csr_array(X)
+    elif form == "tensor":
+        given = pytest.importorskip("torch").from_numpy(X)
+    else:
+        given = X
+    scores = np.asarray(model.transform(given))
+    assert scores.dtype == np.float32
+    Z = X.astype("f8")
+    expected = (Z - model.mean_) / Z.std(axis=0, ddof=1) @ model.components_.T.astype("f8")
+    # The components have float32 precision, as the scores have.
+    np.testing.assert_allclose(scores, expected, atol=16 * np.finfo("f4").eps)
+
+
+def test_scores_that_overflow_are_refused_with_their_row(rng):
+    X = (rng.standard_normal((300, 3)) * 1e-39).astype("f4")
+    model = PCA(3, scale="unit").fit(X)
+    X[7] = 1e3
+    with pytest.raises(NotFiniteError, match=r"scores of row 7 overflow float32[\s\S]*float64"):
+        model.transform(X)
+    assert np.isfinite(model.transform(X.astype("f8"))).all()

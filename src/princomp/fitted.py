@@ -265,21 +265,28 @@ class Fitted:
 
     def scores(self, data: Any, *, whiten: bool = False) -> FloatArray:
         """Centred (scaled) rows on the axes: (n, k), in the precision of the data."""
-        self._need_mean()
-        precision = data.dtype
-        right = self._projection(precision, whiten)
+        high, low, right = self.towards_axes(data.dtype, whiten=whiten)
         if is_sparse(data):
-            return self._sparse_scores(data, right)
-        high, low = self._mean_parts(precision)
-        out = empty((len(data), self.k), dtype=precision)
+            return self._sparse_scores(data, right).astype(data.dtype, copy=False)
+        out = empty((len(data), self.k), dtype=data.dtype)
+
+        def multiply(rows: FloatArray, into: FloatArray) -> None:
+            if right.dtype == rows.dtype:
+                scores(rows, high, low, right, into)
+                return
+            found = empty(into.shape)
+            scores(rows.astype(np.float64), high, low, right, found)
+            with np.errstate(over="ignore"):  # the caller looks for infinite scores
+                into[:] = found
+
         if data.size < _THREADS_PAY:
-            scores(data, high, low, right, out)
+            multiply(data, out)
             return out
         step = max(1, _PIECE_NUMBERS // self.p)
 
         def fill(start: int) -> None:
             stop = start + step
-            scores(data[start:stop], high, low, right, out[start:stop])
+            multiply(data[start:stop], out[start:stop])
 
         with one_blas_thread():
             for _ in in_order(fill, range(0, len(data), step)):
@@ -287,7 +294,10 @@ class Fitted:
         return out
 
     def _projection(self, precision: np.dtype[Any], whiten: bool) -> FloatArray:
-        """What centred rows are multiplied with (p, k)."""
+        """What centred rows are multiplied with (p, k).
+
+        In this precision, or in float64 where its numbers overflow float32.
+        """
         if self.scale is None and not whiten and precision == self.dtype:
             return self.components.T  # kept already
         axes = self.spectrum.axes[: self.k]
@@ -295,7 +305,11 @@ class Fitted:
             axes = axes / self.scale
         if whiten:
             axes = axes * self._whitening[:, None]
-        return np.ascontiguousarray(axes.T, dtype=precision)
+        with np.errstate(over="ignore"):
+            right = np.ascontiguousarray(axes.T, dtype=precision)
+        if precision.itemsize == 4 and not np.isfinite(right).all():
+            return np.ascontiguousarray(axes.T)
+        return right
 
     def _sparse_scores(self, data: Any, right: FloatArray) -> FloatArray:
         full = full_columns(self.mean, self.column_variances)
@@ -323,9 +337,13 @@ class Fitted:
     def towards_axes(
         self, precision: np.dtype[Any], *, whiten: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What scores are made with: the mean in two parts (p,), and axes (p, k)."""
+        """What scores are made with: the mean in two parts (p,), and axes (p, k).
+
+        In this precision, or in float64 where the axes overflow float32.
+        """
         self._need_mean()
-        return *self._mean_parts(precision), self._projection(precision, whiten)
+        right = self._projection(precision, whiten)
+        return *self._mean_parts(right.dtype), right
 
     def from_axes(
         self, precision: np.dtype[Any], *, whiten: bool = False

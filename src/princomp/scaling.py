@@ -78,9 +78,10 @@ def _check_underflow(summary: Any, each: bool, names: Names) -> None:
     if low.any() and (each or not (squares >= least).any()):
         column = int(np.flatnonzero(low)[0])
         raise NotFiniteError(
-            f"the squares of {_label(names, column)} underflow float64",
+            f"the spread of {_label(names, column)} is too small: squares of deviations below "
+            "about 1e-154 underflow float64",
             place={"column": _name(names, column)},
-            hint="multiply the column by a power of ten",
+            hint="multiply the column by a power of ten, such as 1e150",
         )
 
 

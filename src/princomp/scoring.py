@@ -84,7 +84,21 @@ class MakesScores(TableInput):
         scores = self._rows_scored(rows)
         if not np.isfinite(scores).all() or not self._state.k:
             self._check_finite(rows, data, at, file)
+            self._check_overflow(scores, at)
         return scores
+
+    def _check_overflow(self, scores: FloatArray, at: int) -> None:
+        """Refuse scores that are not finite, of rows that are."""
+        # Rows with missing cells may have empty scores, where that is allowed.
+        lost = ~np.isfinite(scores) if self.missing == "error" else np.isinf(scores)
+        if not lost.any():
+            return
+        row = int(np.argmax(lost.any(axis=1)))
+        raise NotFiniteError(
+            f"the scores of row {at + row} overflow {scores.dtype}",
+            place={"row": at + row},
+            hint="give the rows in float64" if scores.dtype == np.float32 else "scale the rows",
+        )
 
     def _check_finite(self, rows: Any, data: Any, at: int, file: str | None) -> None:
         values = rows.data if sp.issparse(rows) else rows

@@ -140,11 +140,13 @@ class OnDevice(Distributed):
         first, rest, right, offset = _there(fitted, (space, self.dtype, whiten, "to"), made)
 
         def of(rows: Any) -> Any:
+            given, rows = rows.dtype, space.xp.astype(rows, right.dtype, copy=False)
             if offset is None:
-                return space.xp.matmul((rows - first) - rest, right)
-            found = space.xp.matmul(rows, right)
-            found += offset
-            return found
+                found = space.xp.matmul((rows - first) - rest, right)
+            else:
+                found = space.xp.matmul(rows, right)
+                found += offset
+            return space.xp.astype(found, given, copy=False)
 
         found = self._each(of, whole=offset is not None)
         if not fitted.k or not space.all_finite(found):
@@ -215,6 +217,7 @@ def _there(fitted: Any, key: Any, make: Callable[[], Any]) -> Any:
 def _towards(fitted: Any, dtype: np.dtype[Any], whiten: bool, space: Space) -> Any:
     """The mean in two parts, the axes, and what a product without centring lacks, if it may."""
     first, rest, right = fitted.towards_axes(dtype, whiten=whiten)
+    dtype = right.dtype  # float64 where the axes overflow float32
     offset: FloatArray | None = None
     if (first**2 <= _NEAR_ZERO**2 * fitted.column_variances).all():
         mean = first.astype(np.float64) + rest

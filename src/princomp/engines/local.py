@@ -156,7 +156,7 @@ def fold(
     with one_blas_thread():
         if added_in_place(kind, p, sparse=sparse):
             if before is not None and known is None:
-                state = state._replace(summary=deepcopy(before))
+                state = state._replace(summary=deepcopy(before.held()))
             # A block is loaded while the one before is added, so two of them are in memory.
             cut = pieces(data, step, state.row)
             with closing(cut), at_most(passes.threads):

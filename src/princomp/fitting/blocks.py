@@ -24,8 +24,6 @@ from princomp.summaries.centred_rows import safe_exponent
 
 __all__ = ["first_width", "solve_krylov", "solve_nystrom"]
 
-# Power of two beyond which a divisor would leave the range of float32 itself.
-_FLOAT32_POWER = 120
 # Products smaller than this have lost digits to the end of the range.
 _FLOAT32_LEAST, _FLOAT64_LEAST = 1e-31, 1e-292
 
@@ -51,8 +49,6 @@ def solve_krylov(job: Job, sketch: Sketch, choice: Choice, passes: int) -> Solve
     single = facts.dtype == "float32" and facts.stored is None
     precision = np.dtype(np.float32 if single else np.float64)
     exponent = safe_exponent(ready.column_scatter, precision)
-    if single:
-        exponent = max(min(exponent, _FLOAT32_POWER), -_FLOAT32_POWER)
     divisor = safe_divisor(scale, exponent, p)
     if exponent:
         ready = ready.scaled(np.full(p, 2.0**exponent))

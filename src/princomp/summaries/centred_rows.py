@@ -19,13 +19,21 @@ __all__ = ["CentredRows", "safe_exponent"]
 
 # Rows of up to 2 to this, by bytes of a number, may be squared twice within their precision.
 _SAFE_EXPONENT = {4: 20, 8: 200}
+# Largest exponent of a divisor: 2 to this, and its inverse, are in the range of the precision.
+_LARGEST_EXPONENT = {4: 120, 8: 600}
 
 
 def safe_exponent(column_scatter: FloatArray, dtype: np.dtype[Any]) -> int:
-    """Power of two to divide rows by where their products would leave the precision's range."""
+    """Exponent of the power of two to divide rows by so that their products stay in range.
+
+    Zero where they do anyway. The divisor itself is in the range of the precision.
+    """
     largest = float(np.sqrt(column_scatter.max(initial=0.0)))
     exponent = int(np.frexp(largest)[1])
-    return exponent if largest > 0 and abs(exponent) > _SAFE_EXPONENT[dtype.itemsize] else 0
+    if largest == 0 or abs(exponent) <= _SAFE_EXPONENT[dtype.itemsize]:
+        return 0
+    most = _LARGEST_EXPONENT[dtype.itemsize]
+    return max(-most, min(exponent, most))
 
 
 class CentredRows(Protocol):
