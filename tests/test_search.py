@@ -444,3 +444,31 @@ def test_strong_directions_of_row_products_need_no_decomposition(rng, monkeypatc
     monkeypatch.setattr(row_gram, "eigh_top", None)
     model = PCA(6, svd_solver="row_gram").fit(X)
     np.testing.assert_allclose(model.explained_variance_, exact, rtol=600 * EPS)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("solver", ["lanczos", "krylov", "covariance_eigh", "auto"])
+@pytest.mark.parametrize(("n", "p"), [(3000, 200), (300, 40), (400, 1500)])
+def test_axes_have_no_entries_in_constant_columns(n, p, solver, dtype):
+    """The sixth variance is 4⁻⁵ of the first, and the axes are orthonormal to rounding."""
+    rng = np.random.default_rng(0)
+    sigma = np.sqrt(np.r_[4.0 ** -np.arange(6), np.full(14, 1e-4)])
+    right = np.linalg.qr(rng.standard_normal((p, 20)))[0]
+    X = (rng.standard_normal((n, 20)) * sigma) @ right.T
+    X[:, ::5] = 3.0
+    model = PCA(6, svd_solver=solver).fit(X.astype(dtype))
+    # Axes are made orthonormal in float64 at the end, by reflections that may move a zero.
+    assert np.abs(model.components_[:, ::5]).max() <= 6 * np.finfo("f8").eps
+
+
+@pytest.mark.parametrize("solver", ["lanczos", "krylov"])
+def test_more_axes_than_columns_that_vary(solver):
+    rng = np.random.default_rng(0)
+    X = np.full((300, 40), 3.0)
+    X[:, [4, 9]] = rng.standard_normal((300, 2)) * [2, 1]
+    model = PCA(6, svd_solver=solver).fit(X)
+    expected = np.linalg.eigvalsh(np.cov(X[:, [4, 9]].T))[::-1]
+    np.testing.assert_allclose(model.explained_variance_[:2], expected, rtol=1e-13)
+    # Products of rows with such axes are rounding at most, and variances are their squares.
+    assert (model.explained_variance_[2:] <= (16 * EPS) ** 2 * expected[0]).all()
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(6), atol=1e-14)

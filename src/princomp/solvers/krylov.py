@@ -16,9 +16,8 @@ import numpy as np
 
 from princomp.arrays import FloatArray
 from princomp.kernels import native
-from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff
-from princomp.solvers.lanczos import lanczos
+from princomp.solvers.lanczos import lanczos_without_constants
 from princomp.solvers.ritz import without_variance
 from princomp.spectrum import Spectrum
 from princomp.summaries import Columns
@@ -148,35 +147,19 @@ def solve_blocks(
     total = float(columns.column_scatter.sum()) / divisor
     if total == 0.0:
         return without_variance(k, p, unit)
-    # A constant column has no entry in an axis that has a variance: the search leaves it out.
-    live = np.flatnonzero(columns.column_scatter)
-    size = len(live)
-
-    def apply_live(vectors: FloatArray) -> FloatArray:
-        whole = np.zeros((p, vectors.shape[1]))
-        whole[live] = vectors
-        return apply(whole)[live]
-
-    pairs = lanczos(
-        apply if size == p else apply_live,
-        size,
-        min(k, size),
+    pairs = lanczos_without_constants(
+        apply,
+        columns.column_scatter,
+        k,
         tol=max(tol or _RESIDUAL, _FEWEST_UNITS * unit),
         rng=np.random.default_rng(0),
-        start=start if size == p else start[live, :size],
+        start=start,
         room=room,
         trace=total * divisor,
     )
     values = np.maximum(pairs.values, 0.0) / divisor
     residuals = pairs.residuals / max(float(pairs.values[0]), np.finfo(np.float64).tiny)
-    axes = orthonormal(pairs.vectors.T)
-    if size < p:
-        whole = np.zeros((k, p))
-        whole[: len(axes), live] = axes
-        # Further axes are those of constant columns.
-        more = k - len(axes)
-        whole[len(axes) :, np.flatnonzero(columns.column_scatter == 0)[:more]] = np.eye(more)
-        axes, values, residuals = whole, np.pad(values, (0, more)), np.pad(residuals, (0, more))
+    axes = np.ascontiguousarray(pairs.vectors.T)
     values[columns.rank_limit :] = 0.0
     # The recurrence knows nothing of the rounding of its products.
     residuals = np.maximum(residuals, _FEWEST_UNITS * unit)

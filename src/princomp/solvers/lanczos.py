@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,7 @@ __all__ = [
     "finished",
     "hides_copies",
     "lanczos",
+    "lanczos_without_constants",
     "search_room",
     "search_rows",
     "solve_rows",
@@ -194,6 +195,57 @@ def lanczos(
         space.go_on(min(width, size - space.stop), rng)
 
 
+def lanczos_without_constants(
+    apply: Callable[[FloatArray], FloatArray],
+    column_scatter: FloatArray,
+    k: int,
+    *,
+    start: FloatArray,
+    **options: Any,
+) -> Pairs:
+    """:func:`lanczos` for a scatter, among the columns that are not constant.
+
+    A constant column has no entry in an axis that has a variance. In a search among all columns,
+    some of the random vectors' entries there would be left over. The vectors found are orthonormal
+    to rounding, and exactly zero there.
+
+    Parameters
+    ----------
+    apply : callable
+        Maps vectors (p, m) to scatter times vectors.
+    column_scatter : ndarray of shape (p,)
+        Zero for constant columns; not all of them are.
+    k : int
+        Beyond the number of other columns, pairs are those of constant columns.
+    start : ndarray of shape (p, width)
+    **options
+        As for :func:`lanczos`.
+    """
+    live = np.flatnonzero(column_scatter)
+    p, size = len(column_scatter), len(live)
+    if size == p:
+        pairs = lanczos(apply, p, k, start=start, **options)
+        return replace(pairs, vectors=orthonormal(pairs.vectors.T).T)
+
+    def apply_live(vectors: FloatArray) -> FloatArray:
+        whole = np.zeros((p, vectors.shape[1]))
+        whole[live] = vectors
+        return apply(whole)[live]
+
+    found = min(k, size)
+    pairs = lanczos(apply_live, size, found, start=start[live, :size], **options)
+    more = k - found
+    vectors = np.zeros((p, k))
+    vectors[live, :found] = orthonormal(pairs.vectors.T).T
+    vectors[np.flatnonzero(column_scatter == 0)[:more], np.arange(found, k)] = 1.0
+    return replace(
+        pairs,
+        values=np.pad(pairs.values, (0, more)),
+        vectors=vectors,
+        residuals=np.pad(pairs.residuals, (0, more)),
+    )
+
+
 class _Check(NamedTuple):
     """What was known when the search for more copies began.
 
@@ -296,9 +348,9 @@ def search_rows(
     side = n if on_rows else p
     width = wide_block(k, rows.step)
     images = rows.row_images if on_rows else rows.images
-    pairs = lanczos(
+    pairs = lanczos_without_constants(
         (lambda block: images(block.astype(rows.coarsest))) if rough else images,
-        side,
+        np.ones(n) if on_rows else columns.column_scatter,
         k,
         tol=tolerance(rows, tol),
         rng=rng,

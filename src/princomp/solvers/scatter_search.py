@@ -12,10 +12,9 @@ import numpy as np
 
 from princomp.arrays import EPS, FloatArray, empty
 from princomp.kernels.dense import Affine, forward, padded
-from princomp.solvers.bases import orthonormal
 from princomp.solvers.dense import roundoff_of_products
 from princomp.solvers.forecast import Patience
-from princomp.solvers.lanczos import lanczos
+from princomp.solvers.lanczos import lanczos_without_constants
 from princomp.solvers.ritz import FEWEST_UNITS, without_variance
 from princomp.spectrum import Spectrum
 from princomp.summaries import Moments
@@ -57,9 +56,9 @@ def solve_few(
         return without_variance(k, p, moments.effective_unit)
     width = min(p, _BLOCK * -(-k // _FOR_AXES))
     rng = np.random.default_rng(0)
-    pairs = lanczos(
+    pairs = lanczos_without_constants(
         products_with(moments.scatter, size),
-        p,
+        moments.column_scatter,
         k,
         tol=max(tol, FEWEST_UNITS * EPS, _LOST * moments.unit),
         rng=rng,
@@ -74,7 +73,7 @@ def solve_few(
     values[moments.rank_limit :] = 0.0
     total = float(moments.scatter.trace()) / divisor
     error = roundoff_of_products(p, moments.effective_unit, total, float(values[0]), moments.count)
-    axes, away = orthonormal(pairs.vectors.T), pairs.residuals / pairs.values[0]
+    axes, away = np.ascontiguousarray(pairs.vectors.T), pairs.residuals / pairs.values[0]
     return Spectrum(values, axes, total, error, residuals=away, missed=pairs.missed)
 
 
