@@ -305,11 +305,17 @@ class Fitted:
             axes = axes / self.scale
         if whiten:
             axes = axes * self._whitening[:, None]
-        with np.errstate(over="ignore"):
-            right = np.ascontiguousarray(axes.T, dtype=precision)
-        if precision.itemsize == 4 and not np.isfinite(right).all():
-            return np.ascontiguousarray(axes.T)
-        return right
+        fits = precision.itemsize == 8 or not self._overflows_float32[whiten]
+        return np.ascontiguousarray(axes.T, dtype=precision if fits else np.float64)
+
+    @cached_property
+    def _overflows_float32(self) -> tuple[bool, bool]:
+        """Whether what rows are multiplied with overflows float32: plain, and whitened."""
+        axes, largest = np.abs(self.spectrum.axes[: self.k]), np.finfo(np.float32).max
+        if self.scale is not None:
+            axes = axes / self.scale
+        whitened = axes * self._whitening[:, None]
+        return bool((axes > largest).any()), bool((whitened > largest).any())
 
     def _sparse_scores(self, data: Any, right: FloatArray) -> FloatArray:
         full = full_columns(self.mean, self.column_variances)
