@@ -101,6 +101,14 @@ def a_first_row_far_from_all_others(folder):
     return Fit(PCA(svd_solver="full").fit(X), X, None)
 
 
+def a_first_row_far_from_all_others_on_a_device(folder):
+    import torch
+
+    X = _normal(2**20, 1) + 1e12
+    X[0] *= 1e12
+    return Fit(PCA(svd_solver="full").fit(torch.from_numpy(X)), X, None)
+
+
 # ---- what may be called must not depend on the rows -------------------------------------
 
 

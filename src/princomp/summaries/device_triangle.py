@@ -109,8 +109,10 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
         if not added:
             continue
         if shift is None:
-            # Any row that counts: what is left of large numbers has more digits.
-            shift = part[int(xp.argmax(weights)) if weights is not None else 0, :]
+            # The mean of the first block: what is left of large numbers has more digits. It is
+            # taken about a row, which constant columns equal exactly.
+            row = part[int(xp.argmax(weights)) if weights is not None else 0, :]
+            shift = row + _mean_of(xp, part - row, weights, weight)
         part = part - shift
         here = _mean_of(xp, part, weights, weight)
         part = part - here

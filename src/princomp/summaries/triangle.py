@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, not_vanished, qr_r, two_sum
+from princomp.arrays import EPS, FloatArray, column_sums, not_vanished, qr_r, two_sum
+from princomp.kernels.gram import misled
 from princomp.summaries.blocks import (
     Weights,
     check_finite,
@@ -70,17 +71,18 @@ class Triangle(Centred):
         dense = block.toarray() if is_sparse(block) else block
         dense = np.ascontiguousarray(dense, dtype=np.float64)
         with np.errstate(all="ignore"):
+            rows = float(len(dense)) if weights is None else float(weights.sum())
             shift = shift_of(dense, weights)
-            centred = dense - shift
-            if weights is None:
-                rows = float(len(dense))
-                sums = np.add.reduce(centred, axis=0)
-            else:
-                rows = float(weights.sum())
-                sums = weights @ centred
+            for again in (False, True):
+                centred = dense - shift
+                share = centred if weights is None else weights[:, None] * centred
+                sums = column_sums(share)
+                if again or not misled(sums, np.einsum("ij,ij->j", share, centred), rows):
+                    break
+                shift = shift + sums / rows
             check_finite(sums, dense)
-        offset = sums / rows
-        centred -= offset
+            offset = sums / rows
+            centred -= offset
         if weights is not None:
             centred *= np.sqrt(weights)[:, None]
         mean, low = two_sum(shift, offset)
