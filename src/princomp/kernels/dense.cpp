@@ -7,7 +7,8 @@
 // is done while the row is in a cache. A panel of rows is taken in strips of eight, and these in
 // tiles of columns: each is centred into a room of its own and meets its share of Q there. When y
 // is known, the tiles come again, and Z is added to in the same way. Sums are in the precision of
-// the rows over a few hundred of them, then in doubles.
+// the rows over a few hundred of them, then in doubles: where rows are equal, all sums round one
+// way, and the error of one long chain would grow with the number of rows.
 
 #include "strips.hpp"
 
@@ -94,11 +95,7 @@ int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sum
         panel = PANEL_BYTES / (pass.tiles() * TILE_BYTES) / ROWS * ROWS;
         panel = panel < ROWS ? ROWS : panel > CHUNK_ROWS ? CHUNK_ROWS : panel;
     }
-    constexpr bool own = sizeof(T) == sizeof(double);
-    T *into = part;
-    if constexpr (own)
-        into = z;
-    else if (z)
+    if (z)
         std::memset(part, 0, sizeof(T) * p * padded);
     // Half a panel ahead.
     const index column = pass.tiles() / 2 * pass.wide(), row = column ? 0 : panel / ROWS / 2 * ROWS;
@@ -115,9 +112,9 @@ int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sum
         }
         if (!z)
             continue;
-        pass.images(first, last, here, into, reading);
+        pass.images(first, last, here, part, reading);
         waiting += panel;
-        if (!own && (waiting >= CHUNK_ROWS || first + panel >= m)) {
+        if (waiting >= CHUNK_ROWS || first + panel >= m) {
             add(part, z, p * padded);
             waiting = 0;
         }
@@ -130,8 +127,8 @@ int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sum
 
 // Rows x (m, p), `stride` numbers apart; high, divisor (p,) and roots (m,), or null; right
 // (p, padded) with taken (padded,) or null, or null where y is given; padded a multiple of 64
-// bytes. room: 512 KiB, or eight rows of whole KiB where those are more; part (p, padded) where
-// numbers are no doubles. y (m up to a multiple of 8, padded), zero past m where given; z
+// bytes. room: 512 KiB, or eight rows of whole KiB where those are more; part (p, padded), or
+// null where z is. y (m up to a multiple of 8, padded), zero past m where given; z
 // (p, padded), or null where it is not wanted, and sums (padded,) are added to. All may begin
 // anywhere; where they do so at a cache line it takes down to half of the time.
 #define PRINCOMP_DENSE(name, T)                                                                    \

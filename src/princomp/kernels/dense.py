@@ -254,8 +254,7 @@ def _call(
     (m, p), w, size = rows.shape, scores.shape[1], rows.dtype.itemsize
     held = max(_ROOM, _STRIP * -(-p * size // TILE) * TILE)
     room = scratch("dense room", (held // size,), rows.dtype)
-    narrow = out is not None and size == 4
-    part = scratch("dense part", (p, w), rows.dtype) if narrow else None
+    part = None if out is None else scratch("dense part", (p, w), rows.dtype)
     # Kept here until the kernel is done.
     arrays = [
         None if one is None else np.ascontiguousarray(one)
