@@ -99,6 +99,8 @@ def solve(
 
 def _dense(matrix: Products, wanted: int | float | None) -> Spectrum:
     full, n = matrix.dense(), matrix.n
+    # Of centred entries: that of the spread is a difference, which may have lost digits.
+    trace = max(float(np.trace(full)), 0.0)
     k = n if not isinstance(wanted, int) else min(wanted, n)
     values, vectors = eigenpairs(full, k)
     values = values[: k if k < n // 3 else n]  # of few wanted, no others are told
@@ -107,10 +109,10 @@ def _dense(matrix: Products, wanted: int | float | None) -> Spectrum:
     if not isinstance(wanted, int):
         k = int((values > 0).sum())
     if isinstance(wanted, float):
-        k = _enough(values, matrix.spread.trace, wanted)
+        k = _enough(values, trace, wanted)
     axes = np.ascontiguousarray(vectors[:k])
     residuals = _residuals(full @ axes.T, axes, values[:k])
-    return _spectrum(values, axes, residuals, matrix)
+    return _spectrum(values, axes, residuals, matrix, trace)
 
 
 def _residuals(images: FloatArray, axes: FloatArray, values: FloatArray) -> FloatArray:
@@ -190,7 +192,7 @@ def _searched(
         start = matrix.apply(rng.standard_normal((n, first_width(wanted))))
     if not start.any():
         none = np.zeros(k)
-        return _spectrum(none, np.eye(k, n), none, matrix), products
+        return _spectrum(none, np.eye(k, n), none, matrix, matrix.spread.trace), products
     first, fresh = _first_at_least(matrix, start), start.shape[1]
     least = max(tol, FEWEST_UNITS * _rounding(matrix, first) / first)
     while True:
@@ -218,7 +220,8 @@ def _searched(
     axes, residuals = orthonormal(pairs.vectors[:, :k].T), np.zeros(k)
     if values[0] > 0.0:
         residuals = np.maximum(pairs.residuals[:k] / values[0], least / 2)
-    return _spectrum(values, axes, residuals, matrix, pairs.missed), products
+    trace = matrix.spread.trace
+    return _spectrum(values, axes, residuals, matrix, trace, pairs.missed), products
 
 
 def _pairs(
@@ -300,6 +303,7 @@ def _spectrum(
     axes: FloatArray,
     residuals: FloatArray,
     matrix: Products,
+    trace: float,
     missed: float = 0.0,
 ) -> Spectrum:
     divisor = matrix.centring.divisor
@@ -309,7 +313,7 @@ def _spectrum(
     return Spectrum(
         values / divisor,
         axes,
-        matrix.spread.trace / divisor,
+        trace / divisor,
         min(roundoff, 1.0),
         residuals=residuals,
         missed=missed,
