@@ -213,8 +213,21 @@ def _mean(model, promise, truth):
         return Finding("mean", 0.0)
     spread = np.sqrt(truth.column_variances)
     claim = promise.roundoff * spread + EPS * np.abs(truth.near) + _QUANTUM
+    claim = claim + _lost_of_mean(model.summary_)
     error = (model.mean_ - truth.near) - truth.offset
     return _worst("mean", error, claim, lambda j: f"column {j}: {float(error[j]):.1e} off")
+
+
+def _lost_of_mean(summary):
+    """What the removal of rows may have added to the error of each mean (p,), or 0.
+
+    One rounding of the sums of the rows before and of those removed, each divided by the rows
+    left. By the Cauchy-Schwarz inequality a sum is at most √(n G), where n are the rows before, at
+    most twice those left in this search, and G the scatter removed, of which EPS · G was lost.
+    """
+    if getattr(summary, "lost", None) is None:
+        return 0.0
+    return np.sqrt(2 * EPS * summary.lost / summary.rows)
 
 
 def _scores(model, promise, fit, truth):
