@@ -277,7 +277,8 @@ def test_a_flat_spectrum_of_tall_rows_gives_way_to_their_scatter(dtype, rng):
     # A tenth of the rows foretold it: the others were read for means, and for their scatter.
     assert model.plan_.passes == model.certificate_.passes == 2
     variances = variances_along(X, truth(X)[1][:5])
-    np.testing.assert_allclose(model.explained_variance_, variances, rtol=32 * unit_of(dtype))
+    # Sums over rows lose up to 64 units, whichever way BLAS adds them up.
+    np.testing.assert_allclose(model.explained_variance_, variances, rtol=64 * unit_of(dtype))
     assert model.rescaled("unit").scale_ is not None  # since a scatter was kept
 
 

@@ -166,6 +166,7 @@ def packed_bytes(rows: int, columns: int) -> int:
     return 8 * (rows + 1) * (columns + _VECTOR)
 
 
+@np.errstate(all="ignore")  # a thread has its own setting; what overflows shows in the sums
 def _packed_twin(
     rows: FloatArray, weights: NDArray[np.float64] | None, shift: FloatArray, to: FloatArray
 ) -> FloatArray:
