@@ -51,6 +51,8 @@ FloatArray = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 
 _SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
+# Sums of numbers whose squares are zero, however many, are smaller than this.
+_VANISHING = 1e-150
 # Bytes of a cache line.
 LINE = 64
 # Rows of an outer product that are added at a time: 2**15 doubles stay in the cache.
@@ -183,11 +185,12 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def not_vanished(squares: FloatArray, sums: FloatArray) -> FloatArray:
-    """Sums of squares (p,), never zero where the sums are not: then the squares have vanished.
+    """Sums of squares (p,), with the smallest number in place of zero where squares underflowed.
 
-    The smallest number in place of zero tells such columns from constant ones.
+    ``sums`` are those of the numbers that were squared; they tell such columns from constant
+    ones, whose sums are zero or rounding of the shift.
     """
-    vanished = (squares == 0.0) & (sums != 0.0)
+    vanished = (squares == 0.0) & (sums != 0.0) & (np.abs(sums) < _VANISHING)
     return np.where(vanished, _SMALLEST, squares) if vanished.any() else squares
 
 

@@ -254,7 +254,8 @@ def test_constant_columns_and_first_rows_unlike_the_rest(library, small_blocks, 
     model, expected = PCA(3).fit(library.there(X)), PCA(3).fit(X)
     alike(model, expected, 1e-11)
     assert model.var_[3] == model.var_[5] == 0
-    assert (model.components_[:, (3, 5)] == 0).all()
+    # To rounding: the spread of these columns sends the fit on to an SVD.
+    assert np.abs(model.components_[:, (3, 5)]).max() <= 8 * EPS
     alike(PCA(3, svd_solver="full").fit(library.there(X)), PCA(3, svd_solver="full").fit(X), 1e-11)
     nothing = PCA(2).fit(library.there(np.full((5, 3), 0.1)))
     assert (nothing.explained_variance_ == 0).all()

@@ -16,6 +16,7 @@ __all__ = [
     "Joined",
     "alike",
     "check_left_scatter",
+    "constant_columns",
     "left_count",
     "left_rows",
     "lost_by_both",
@@ -153,8 +154,8 @@ def lost_by_both(one: Any, other: Any) -> FloatArray | None:
     return both
 
 
-def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> NDArray[np.bool_]:
-    """Columns (p,) of which nothing but rounding is left.
+def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> FloatArray:
+    """What rounding may leave of each column's scatter (p,): a column below it may be constant.
 
     Raises
     ------
@@ -170,5 +171,22 @@ def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> NDArray[np.bo
             place={"column": column},
             hint="remove only rows that were added before",
         )
-    spent: NDArray[np.bool_] = left <= slack
-    return spent
+    return slack
+
+
+def constant_columns(
+    few: NDArray[np.intp], products: FloatArray, slack: FloatArray
+) -> NDArray[np.intp]:
+    """The columns among ``few`` that are constant: their products are all rounding.
+
+    Parameters
+    ----------
+    few : ndarray of shape (m,)
+        Columns whose scatter may be rounding.
+    products : ndarray of shape (m, p)
+        Their rows of the scatter.
+    slack : ndarray of shape (p,)
+        See :func:`check_left_scatter`.
+    """
+    noise = np.abs(products) <= np.sqrt(slack[few, None] * slack)
+    return few[noise.all(axis=1)]

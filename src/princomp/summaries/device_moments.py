@@ -12,6 +12,7 @@ from princomp.summaries.blocks import check_mergeable, merged_mean
 from princomp.summaries.centred import (
     alike,
     check_left_scatter,
+    constant_columns,
     left_count,
     left_rows,
     lost_by_both,
@@ -136,13 +137,17 @@ class DeviceMoments(Moments):
         # The outer product is symmetric but for its rounding, which may be large in what is left.
         scatter = (scatter + scatter.T) * 0.5
         left = self.space.get(self.space.diagonal(scatter))
-        spent = check_left_scatter(self, other, left)
-        kept = self.space.put((~spent).astype(np.float64))
-        # A scatter of exactly nothing, where what is left is what rounding left.
-        scatter = scatter * kept[:, None] * kept
+        slack = check_left_scatter(self, other, left)
+        few, kept = np.flatnonzero(left <= slack), np.ones(self.p)
+        if few.size:
+            at = self.space.xp.asarray(few, device=self.space.device)
+            products = self.space.get(self.space.xp.take(scatter, at, axis=0))
+            kept[constant_columns(few, products, slack)] = 0.0
+            there = self.space.put(kept)
+            scatter = scatter * there[:, None] * there
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
         count, unit = left_count(self, other), max(self.unit, other.unit)
-        lost = lost_by_removing(self, other, np.where(spent, 0.0, left))
+        lost = lost_by_removing(self, other, left * kept)
         return self._with(
             self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit, lost=lost
         )

@@ -33,6 +33,7 @@ from princomp.summaries.centred import (
     Centred,
     alike,
     check_left_scatter,
+    constant_columns,
     left_count,
     left_rows,
     lost_by_both,
@@ -211,10 +212,13 @@ class Moments(Centred):
         add_outer(scatter, -other.rows * (self.rows / rows), offset)
         # The outer product is symmetric but for its rounding, which may be large in what is left.
         scatter = (scatter + scatter.T) * 0.5
-        spent = check_left_scatter(self, other, scatter.diagonal())
-        # A scatter of exactly nothing, where what is left is what rounding left.
-        scatter[spent] = 0.0
-        scatter[:, spent] = 0.0
+        slack = check_left_scatter(self, other, scatter.diagonal())
+        few = np.flatnonzero(scatter.diagonal() <= slack)
+        if few.size:
+            spent = constant_columns(few, scatter[few], slack)
+            scatter[few, few] = np.maximum(scatter[few, few], slack[few] / (64 * self.p))
+            scatter[spent] = 0.0
+            scatter[:, spent] = 0.0
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
         count, unit = left_count(self, other), max(self.unit, other.unit)
         lost = lost_by_removing(self, other, scatter.diagonal())

@@ -202,7 +202,7 @@ class Sketch(Centred):
         product = self.product - other.product
         self._add_outer(-between, offset, product)
         scatter = self.column_scatter - other.column_scatter - between * offset**2
-        scatter[check_left_scatter(self, other, scatter)] = 0.0
+        scatter[scatter <= check_left_scatter(self, other, scatter)] = 0.0
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
         return replace(
             self,
