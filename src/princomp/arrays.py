@@ -172,7 +172,7 @@ def scratch(name: str, shape: tuple[int, ...], dtype: Any, *, most: int = _SCRAT
 
 
 def frozen(array: FloatArray) -> FloatArray:
-    """The same array, read-only: changed in place, it would no longer be what a model uses."""
+    """Make an array read-only and return it: changing it would change later results."""
     array.flags.writeable = False
     return array
 

@@ -235,7 +235,7 @@ def _run(
 def _run_in_place(
     state: State, parts: Iterator[T], join: Callable[[State, T], State], passes: Passes
 ) -> State:
-    """The same for a ``join`` that changes the state's arrays.
+    """Like :func:`_run`, for a ``join`` that changes the state's arrays in place.
 
     This thread gets the next part while another one joins. A join is never interrupted: half of
     one would leave sums over an unknown number of rows.

@@ -10,7 +10,7 @@ contents                   maps in files
 """
 
 from princomp.feature_maps.auto import Sized, enough_features, enough_landmarks
-from princomp.feature_maps.contents import lawful_divisors, restored
+from princomp.feature_maps.contents import restored, valid_divisors
 from princomp.feature_maps.elsewhere import mapped
 from princomp.feature_maps.feature_map import FeatureMap
 from princomp.feature_maps.fourier import Fourier
@@ -29,7 +29,7 @@ __all__ = [
     "enough_features",
     "enough_landmarks",
     "landmarks",
-    "lawful_divisors",
     "mapped",
     "restored",
+    "valid_divisors",
 ]

@@ -14,7 +14,7 @@ from princomp.feature_maps.nystrom import Nystrom
 from princomp.feature_maps.polynomial import TensorSketch
 from princomp.kernel_functions import KERNELS, KernelFunction
 
-__all__ = ["lawful_divisors", "restored"]
+__all__ = ["restored", "valid_divisors"]
 
 _KINDS: dict[str, Any] = {kind.kind: kind for kind in (Nystrom, Fourier, TensorSketch)}
 
@@ -60,7 +60,7 @@ def restored(words: dict[str, Any], arrays: dict[str, Any]) -> FeatureMap:
     if shift is not None and (shift.shape != (p,) or not np.isfinite(shift).all()):
         raise ModelFileError("array 'shift' of a feature map is not one number a column")
     divisors = arrays.get("divisors")
-    if divisors is not None and not lawful_divisors(divisors, p):
+    if divisors is not None and not valid_divisors(divisors, p):
         raise ModelFileError("array 'divisors' of a feature map is not one divisor a column")
     if kind == "nystrom":
         _check_landmarks(p, arrays)
@@ -81,7 +81,7 @@ def restored(words: dict[str, Any], arrays: dict[str, Any]) -> FeatureMap:
     return made
 
 
-def lawful_divisors(divisors: Any, p: int) -> bool:
+def valid_divisors(divisors: Any, p: int) -> bool:
     """Whether an array holds what the columns may be divided by."""
     lawful = divisors.shape == (p,) and divisors.dtype == np.float64
     return bool(lawful and np.isfinite(divisors).all() and (divisors > 0).all())

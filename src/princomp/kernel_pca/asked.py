@@ -88,7 +88,7 @@ class Asked(NamedTuple):
         )
 
     def seeded(self) -> Asked:
-        """The same with a number as ``random_state``: one fit draws from a generator once."""
+        """A copy with a number as ``random_state``: one fit draws from a generator once."""
         return self._replace(random_state=seed_of(self.random_state))
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp.errors import ModelFileError
-from princomp.feature_maps import lawful_divisors
+from princomp.feature_maps import valid_divisors
 from princomp.feature_space import Expansion
 from princomp.kernel_functions import KERNELS, KernelFunction
 from princomp.kernel_pca.fits import ExactFit
@@ -206,7 +206,7 @@ def _check_arrays(arrays: dict[str, Any], n: int, k: int, p: int) -> None:
     optional = {"shift": (p,), "divisors": (p,), "roots": (n, 1), "residuals": (k,)}
     shapes |= {name: shape for name, shape in optional.items() if name in arrays}
     check_arrays(arrays, shapes)
-    if "divisors" in arrays and not lawful_divisors(arrays["divisors"], p):
+    if "divisors" in arrays and not valid_divisors(arrays["divisors"], p):
         raise ModelFileError("array 'divisors' is not one divisor a column")
     if len(arrays["variances"]) < k:
         raise ModelFileError("it has fewer variances than eigenvectors")

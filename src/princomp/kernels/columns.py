@@ -118,7 +118,7 @@ def stored_about(
 def _stored_twin(
     shift: FloatArray | None, rows: Entries, weights: NDArray[np.float64] | None
 ) -> FloatArray:
-    """The same (p, 4) of some rows by NumPy."""
+    """NumPy implementation of the sums (p, 4) for some rows."""
     m, p = rows.shape
     stored = slice(int(rows.ends[0]), int(rows.ends[-1]))
     at, values = rows.columns[stored], rows.values[stored].astype(np.float64)

@@ -142,7 +142,7 @@ class _Multiplied:
 
 
 def _scaled(expansion: Expansion, divisors: FloatArray) -> Expansion:
-    """The same axes, of points that are scaled already."""
+    """These axes, for points that are already scaled."""
     shift = expansion.function.shift
     function = replace(
         expansion.function, shift=None if shift is None else shift / divisors, divisors=None

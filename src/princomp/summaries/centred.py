@@ -147,7 +147,7 @@ def lost_by_removing(whole: Any, part: Any, left: FloatArray) -> FloatArray:
 
 
 def lost_by_both(one: Any, other: Any) -> FloatArray | None:
-    """The same of two summaries together."""
+    """Errors (p,) that removed rows left in two merged summaries; None where there are none."""
     if one.lost is None or other.lost is None:
         return other.lost if one.lost is None else one.lost
     both: FloatArray = one.lost + other.lost
