@@ -1,53 +1,73 @@
 # One command a chore. `make help` lists them.
 PYTHON ?= python3
 VENV   := .venv
-BIN    := $(VENV)/bin
+BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP  := $(VENV)/.installed
+# What `make test-engines` and `make test-browser` add.
+ENGINES := $(VENV)/.engines
+BROWSER := $(VENV)/.browser
+PIP    := --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit unit-numpy unit-filled adversary test-processors sanitize lint types contracts bench bench-file soak picture clean
+.PHONY: help demo test test-engines test-browser unit unit-numpy unit-filled recorded adversary fuzz test-processors sanitize lint types contracts bench bench-file soak docs picture release test-lowest clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 KERNELS := CMakeLists.txt $(wildcard src/princomp/kernels/*.cpp src/princomp/kernels/*.hpp)
 
-$(STAMP): pyproject.toml src/princomp/_version.py $(KERNELS)
+$(STAMP): pyproject.toml src/princomp/__init__.py $(KERNELS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install $(PIP) --editable '.[test]'
 	@touch $@
 
-demo: $(STAMP) ## fit a PCA to examples/usarrests.csv, make its report and show where the results are
-	$(BIN)/princomp fit examples/usarrests.csv --id State --scale unit -k 0.8 -o build/demo --force
-	@echo; echo "model:"; $(BIN)/princomp show build/demo/model.pca
-	$(BIN)/princomp report build/demo/model.pca examples/usarrests.csv -o build/demo/report.html --force
-	@echo; echo "The results are in $(CURDIR)/build/demo:"; ls build/demo
-	@echo; echo "To read first: $(CURDIR)/build/demo/report.html"
+$(ENGINES): $(STAMP) tests/engines/requirements.txt
+	$(BIN)/python -m pip install $(PIP) --retries 2 --requirement tests/engines/requirements.txt
+	@touch $@
 
-test: lint types contracts unit ## style, types, the order of imports, and the tests
+$(BROWSER): $(STAMP)
+	$(BIN)/python -m pip install $(PIP) 'playwright>=1.50'
+	@touch $@
 
-# Modules of tests go to two processes, each whole to one, in the order of tests/conftest.py.
+# Its own environment, with what users install; modules are compiled when they are first imported.
+demo: ## install princomp into build/demo-venv, analyse a table and write its report: one minute
+	$(PYTHON) -m venv build/demo-venv
+	build/demo-venv/bin/python -m pip install $(PIP) --no-compile '.[all]'
+	build/demo-venv/bin/princomp demo -o build/demo --force
+
+test: lint types contracts unit ## style, types, the order of imports, and the tests (no engines, no browser)
+
+# Modules of tests go to processes, each whole to one, in the order of tests/conftest.py.
 # BLAS's threads spin after each product, which takes the processor from the other process: they
 # shall not.
-PYTEST := OPENBLAS_THREAD_TIMEOUT=8 $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
+JOBS ?= 2
+PYTEST := OPENBLAS_THREAD_TIMEOUT=8 $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
+QUICK := -m 'not soak and not engines and not browser'
 
 unit: $(STAMP) ## the tests alone
-	$(PYTEST)
+	$(PYTEST) $(QUICK)
+
+test-engines: $(ENGINES) ## the tests of Dask, MPI, Spark and torch (Spark needs Java)
+	$(PYTEST) -m 'engines and not soak'
+
+test-browser: $(BROWSER) ## the tests of reports in a browser (they need Chromium)
+	$(BIN)/python -m pytest -m browser tests/reports tests/estimators
 
 unit-numpy: $(STAMP) ## the tests with NumPy in place of the compiled kernels (engines do not know which)
-	PRINCOMP_KERNEL=numpy $(PYTEST) --ignore=tests/engines
+	PRINCOMP_KERNEL=numpy $(PYTEST) $(QUICK)
 
-unit-filled: $(STAMP) ## the tests with new and reused memory filled with NaN
-	PRINCOMP_FILL_EMPTY=1 $(PYTEST)
+unit-filled: $(ENGINES) ## the tests and those of engines with new and reused memory filled with NaN
+	PRINCOMP_FILL_EMPTY=1 $(PYTEST) -m 'not soak and not browser'
 
 # BLAS and the compiled kernels as on other processors, and the tests whose numbers depend on them.
 PROCESSORS := OPENBLAS_CORETYPE=Haswell OPENBLAS_CORETYPE=Nehalem \
   PRINCOMP_KERNEL=avx2 PRINCOMP_KERNEL=plain PRINCOMP_KERNEL=numpy
-NUMERIC := $(addprefix tests/, kernels summaries laws references feature_maps diagnostics \
-  choosing/test_rules.py missing/test_filling.py pre_images kernel_pca/test_exact.py \
-  kernel_pca/test_images.py kernel_pca/test_rounding.py test_numerics.py \
-  test_numerics_ranges.py test_solvers.py test_krylov.py test_search.py test_growing.py \
-  test_repeated_variances.py test_verify.py test_shortest_path.py test_streamed.py test_online.py test_robust.py test_rotation.py)
+NUMERIC := $(addprefix tests/, kernels summaries laws references solvers diagnostics \
+  rules/test_rules.py core/missing/test_filling.py kernel_pca/feature_maps kernel_pca/pre_images \
+  kernel_pca/test_exact.py kernel_pca/test_images.py kernel_pca/test_rounding.py \
+  estimators/test_numerics.py estimators/test_numerics_ranges.py core/test_verify.py \
+  core/test_shortest_path.py core/streamed core/online \
+  estimators/robust/test_robust.py)
 
 test-processors: $(STAMP) ## the numeric tests with BLAS and the kernels as on other processors
 	@for setting in $(PROCESSORS); do \
@@ -59,11 +79,27 @@ test-processors: $(STAMP) ## the numeric tests with BLAS and the kernels as on o
 	  fi; \
 	done
 
-adversary: $(STAMP) ## search for wrong answers (MINUTES=5 SEED=… for a run, CASE=… for one case again)
+recorded: $(ENGINES) ## digests of 200 fits, to the bit: WRITE=FILE before a change, COMPARE=FILE after it (ONLY=… for some)
+	$(BIN)/python tests/recorded/recorded_fits.py $(if $(COMPARE),--compare '$(COMPARE)',--write \
+	  '$(or $(WRITE),build/recorded.json)') $(if $(ONLY),--only '$(ONLY)')
+
+adversary: $(ENGINES) ## search for wrong answers (MINUTES=5 SEED=… for a run, CASE=… for one case again)
 	$(BIN)/python tests/adversary/search.py $(if $(CASE),--case $(CASE),--minutes $(or $(MINUTES),5) \
 	  $(if $(SEED),--seed $(SEED)))
 
-soak: $(STAMP) ## the slow tests: fits killed again and again, half an hour of the adversary
+FUZZED := $(VENV)/.fuzz
+$(FUZZED): $(STAMP) tests/fuzz/requirements.txt
+	$(BIN)/python -m pip install $(PIP) --requirement tests/fuzz/requirements.txt
+	@touch $@
+
+fuzz: $(FUZZED) ## crafted files against readers (TARGET=csv for one, MINUTES=1 each; what it finds is in build/fuzz)
+	@for target in $(or $(TARGET),$(notdir $(wildcard tests/fuzz/corpus/*))); do \
+	  echo "== $$target"; \
+	  $(BIN)/python tests/fuzz/fuzz.py $$target -max_len=40000 \
+	    -max_total_time=$$((60 * $(or $(MINUTES),1))) || exit 1; \
+	done
+
+soak: $(ENGINES) ## the slow tests: fits killed again and again, half an hour of the adversary
 	$(BIN)/python -m pytest -m soak
 
 sanitize: ## the compiled kernels under the address, undefined-behaviour and thread sanitizers
@@ -91,12 +127,51 @@ $(BENCH)/.installed: benchmarks/requirements.txt
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-bench: $(BENCH)/.installed ## every shape beside its peers, about half an hour (CASE=… for some)
+bench: $(BENCH)/.installed ## every shape compared with other libraries, about half an hour (CASE=… for some)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check .
 	$(BENCH)/bin/python benchmarks/run.py $(if $(CASE),'$(CASE)')
+
+DOCS := $(VENV)/.docs
+$(DOCS): $(STAMP)
+	$(BIN)/python -m pip install --quiet $(PIP) --editable '.[docs]'
+	@touch $@
+
+docs: $(DOCS) ## the documentation, in build/docs, with every example and code block run
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	$(BIN)/python -m pytest $(QUICK) tests/test_docs.py
+	@echo "To read: $(CURDIR)/build/docs/index.html"
+
+LOWEST := build/lowest-venv
+$(LOWEST)/.installed: pyproject.toml $(KERNELS)
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install $(PIP) uv
+	$(LOWEST)/bin/uv pip install --python $(LOWEST) --resolution lowest-direct \
+	  --requirement pyproject.toml --extra all --requirement release/lowest.txt
+	@touch $@
+
+# Old releases warn of what newer ones of others have changed: that is no error here. scikit-learn 1.6
+# checks sparse weights also of estimators that take dense rows only, and its tests ask for SciPy's array API.
+CORE := $(addprefix tests/, summaries rules diagnostics plots/test_figures.py plots/test_plot_command.py \
+  reports cli/test_cli.py cli/test_cli_demo.py io/test_model_file.py io/readers/columnar io/readers/hdf5 \
+  io/readers/test_frames.py io/readers/test_zarr_store.py estimators/test_estimator.py \
+  estimators/test_estimator_use.py estimators/test_notebook.py kernel_pca/test_exact.py solvers/test_solvers.py)
+
+test-lowest: $(STAMP) $(LOWEST)/.installed ## the core of the tests with the oldest dependencies of pyproject.toml
+	SCIPY_ARRAY_API=1 PYTHONPATH=src OPENBLAS_THREAD_TIMEOUT=8 $(LOWEST)/bin/python -m pytest -n $(JOBS) -W default $(QUICK) $(CORE) \
+	  -k 'not equivalence_on_sparse_data'
+
+RELEASE := build/release-venv
+$(RELEASE)/.installed: release/requirements.txt
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install $(PIP) --requirement $<
+	@touch $@
+
+release: $(RELEASE)/.installed ## sdist and wheel of the last commit in dist/: built twice, compared, checked, tried
+	BIN=$(RELEASE)/bin release/release.sh
 
 picture: $(STAMP) ## redraw the picture in the README
 	$(BIN)/python docs/picture.py
 
 clean: ## remove what the chores made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/princomp/kernels/*.inplace
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis src/princomp/kernels/*.inplace \
+	  docs/api/generated docs/api/examples docs/gallery docs/learn/tutorials docs/sg_execution_times.rst

@@ -1,4 +1,4 @@
-"""How often each rule finds the rank: simulated tables of known rank, for docs/choosing.md.
+"""How often each rule finds the rank: simulated tables of known rank, for docs/howto/components.md.
 
     python benchmarks/choosing_rules.py [--tables 200] [--seed 20] [--only NAME]
 
@@ -17,7 +17,7 @@ import time
 import numpy as np
 
 from princomp import choose
-from princomp.choosing import RULES
+from princomp.rules import RULES
 
 N, P, VARIANCES = 200, 50, (25.0, 16.0, 9.0, 6.0, 4.0)
 

@@ -1,4 +1,4 @@
-"""The measurements behind the constants of ``princomp.planning``.
+"""The measurements behind the constants of ``princomp.core.plan``.
 
 Each block times two routes on the same rows, interleaved, and prints their ratio.
 """
@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from princomp import PCA, Moments
-from princomp.arrays import EPS
 from princomp.engines.local import fold
+from princomp.linalg import EPS
 from princomp.solvers import dense
-from princomp.solvers.scatter_search import solve_few
+from princomp.solvers.scatter_search import search_scatter
 
 ROUNDS = 3
 
@@ -49,7 +49,7 @@ def main() -> None:
                 compare(
                     f"  p = {p}, k = {k}, {kind}",
                     lambda m=moments, k=k: dense.solve_moments(m, k),
-                    lambda m=moments, k=k: solve_few(m, k, angle=EPS**0.5),
+                    lambda m=moments, k=k: search_scatter(m, k, angle=EPS**0.5),
                 )
     print("SMALL: SVD of wide rows ÷ row Gram")
     for n, p in ((50, 500), (200, 1000), (200, 5000), (500, 2000)):

@@ -2,9 +2,9 @@
 
     python benchmarks/scaling.py [--tiny] [--rounds 3] [--json FILE]
 
-The formulas stand here and nowhere else; docs/scaling.md says them in words. A run measures
-what this machine does (scaling_measured.py), predicts fits from it, measures those too, and
-then says what the formulas give for tables that no single machine holds.
+The formulas stand here and nowhere else; docs/explain/cluster-cost.md says them in words. A run
+measures what this machine does (scaling_measured.py), predicts fits from it, measures those too,
+and then says what the formulas give for tables that no single machine holds.
 
 Sizes are in bytes, work in floating-point operations, of which a product and its sum are two.
 """

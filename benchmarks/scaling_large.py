@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from scaling import Cluster, Rows, covariance, krylov, rates_of, seconds
 
-from princomp.planning import Facts, choose, memory_of
+from princomp.core.plan import cost_of, select_route
+from princomp.core.problem import Problem
 
 
 class Case(NamedTuple):
@@ -50,7 +51,7 @@ def planned(case, engine, memory=MEMORY):
     """The plan that princomp makes there, and the bytes that it expects."""
     rows, limit = case.rows, int(0.6 * memory)
     alone = engine == "one machine"
-    facts = Facts(
+    facts = Problem(
         rows.n,
         rows.p,
         case.k,
@@ -60,8 +61,8 @@ def planned(case, engine, memory=MEMORY):
         limit=limit,
         engine={"one machine": "", "MPI": "MPI ranks"}.get(engine, engine),
     )
-    choice = choose(facts)
-    return choice, memory_of(facts, choice)
+    choice = select_route(facts)
+    return choice, cost_of(facts, choice).memory
 
 
 def asked(case, engine, measured):

@@ -89,8 +89,8 @@ def _rates(tiny):
     import numpy as np
     import scipy.sparse as sp
 
-    from princomp.arrays import eigh, one_blas_thread
     from princomp.kernels import gram
+    from princomp.linalg import eigh, one_blas_thread
     from princomp.solvers.bases import swept
     from princomp.solvers.krylov import ImagesOf, block_width
     from princomp.summaries import Columns, Moments, Triangle
@@ -180,8 +180,8 @@ def _both(tiny):
         return 1.0
     import numpy as np
 
-    from princomp.arrays import one_blas_thread
     from princomp.kernels import gram
+    from princomp.linalg import one_blas_thread
 
     rows = np.random.default_rng(0).standard_normal((2_000 if tiny else 60_000, 200))
     with one_blas_thread(), ThreadPoolExecutor(2) as pool:

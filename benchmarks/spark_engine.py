@@ -47,8 +47,10 @@ def write(path, n, p, arrays):
 
 def ways(frame, p, row_matrix):
     """Name and function of each way to the same components (p, k)."""
-    from pyspark.ml.feature import PCA as MLlib  # noqa: N811
-    from pyspark.ml.feature import VectorAssembler
+    from pyspark.ml.feature import (
+        PCA as MLlib,  # noqa: N811
+        VectorAssembler,
+    )
     from pyspark.ml.functions import array_to_vector
     from pyspark.mllib.linalg import Vectors
     from pyspark.mllib.linalg.distributed import RowMatrix

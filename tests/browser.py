@@ -22,10 +22,11 @@ def running() -> Iterator[Any]:
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         pytest.skip("no Chromium: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: make test-browser"
+    )
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
         browser.close()
 
@@ -37,7 +38,7 @@ def opened(browser: Any, path: Any, **options: Any) -> Iterator[Any]:
     context = browser.new_context(offline=True, **options)
     page = context.new_page()
     page.set_default_timeout(10_000)
-    page.on("console", lambda told: told.type == "error" and faults.append(told.text))
+    page.on("console", lambda message: message.type == "error" and faults.append(message.text))
     page.on("pageerror", lambda error: faults.append(f"error: {error}"))
     page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.accept()))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import tracemalloc
+from collections import Counter
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,16 +15,40 @@ from command_line import ARRESTS, call
 
 # Of tests that run in several processes, those that take longest come first: the short ones fill
 # up what is left of the time. Programs and engines take longer than calls.
-LONG = ("spark", "/engines/", "/peers/", "test_docs", "/reports/", "test_kill", "test_cli")
+LONG = ("spark", "/engines/", "/peers/", "test_docs", "/reports/", "test_kill", "/cli/")
 
 
+ENGINES = Path(__file__).parent / "engines"
+# Marks of the tests that `make test` leaves out, and what runs them.
+LEFT_OUT = {
+    "engines": "of Dask, MPI, Spark and torch: make test-engines",
+    "browser": "of reports in a browser: make test-browser",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Sort by the first of LONG in a name, else as they came."""
+    """Mark what needs engines; sort by the first of LONG in a name, else as they came."""
+    for item in items:
+        if item.path.is_relative_to(ENGINES):
+            item.add_marker("engines")
 
     def rank(item):
         return next((i for i, part in enumerate(LONG) if part in item.nodeid), len(LONG))
 
     items.sort(key=rank)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say what was not tested, and how to get it."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+    lines = [f"{count} skipped: {reason}" for reason, count in reasons.most_common()]
+    left_out = [mark for mark in LEFT_OUT if f"not {mark}" in config.option.markexpr]
+    lines += [f"left out: tests {LEFT_OUT[mark]}" for mark in left_out]
+    if lines:
+        terminalreporter.section("not tested here")
+        terminalreporter.write_line("\n".join(lines))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -19,8 +19,8 @@ CLIENT = """#!{python} -IS
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as there:
     there.connect({address!r})
-    told = json.dumps([sys.argv[1:], os.getcwd()]).encode()
-    socket.send_fds(there, [len(told).to_bytes(4, "big") + told], [0, 1, 2])
+    sent = json.dumps([sys.argv[1:], os.getcwd()]).encode()
+    socket.send_fds(there, [len(sent).to_bytes(4, "big") + sent], [0, 1, 2])
     sys.exit(int(there.recv(4) or b"70"))
 """
 
@@ -44,7 +44,13 @@ def program(folder, environment):
 
 def serve(address):
     """Answer each call by a fork, until standard input ends."""
-    for room in ("plots", "documents", "reports.page", "side_by_side", "sources.columnar"):
+    for room in (
+        "plots",
+        "reports.documents",
+        "reports.page",
+        "estimators.comparison",
+        "io.readers.columnar",
+    ):
         import_module(f"princomp.{room}")
     from princomp.cli import run
 
@@ -63,9 +69,9 @@ def serve(address):
 def answer(there, run):
     """One command, with the streams and in the folder of who called."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    told, streams, _, _ = socket.recv_fds(there, 2**16, 3)
-    arguments, folder = json.loads(told[4:])
-    assert len(told) == 4 + int.from_bytes(told[:4], "big")
+    message, streams, _, _ = socket.recv_fds(there, 2**16, 3)
+    arguments, folder = json.loads(message[4:])
+    assert len(message) == 4 + int.from_bytes(message[:4], "big")
     for stream, place in zip(streams, (0, 1, 2), strict=True):
         os.dup2(stream, place)
     os.chdir(folder)

@@ -6,6 +6,8 @@ import numpy as np
 
 EPS = float(np.finfo(np.float64).eps)
 EPS32 = float(np.finfo(np.float32).eps)
+# Modules that cannot be imported without the library of their engine.
+ENGINE_MODULES = ("princomp.engines.dask.", "princomp.engines.spark.")
 
 
 def orthonormal(n, p, rng, *, against_ones=False):

@@ -19,7 +19,7 @@ from princomp.summaries import Moments
 _RNG = np.random.default_rng(11)
 TALL = _RNG.standard_normal((120, 6)) * np.linspace(3, 0.5, 6) + np.arange(6)
 WIDE = _RNG.standard_normal((12, 40)) + 5
-SPARSE = sp.random_array((60, 30), density=0.2, rng=np.random.default_rng(5), format="csr")
+SPARSE = sp.random_array((60, 30), density=0.2, random_state=np.random.default_rng(5), format="csr")
 HOLES = np.where(_RNG.random(TALL.shape) < 0.05, np.nan, TALL)
 NAMES = ["a", "b c", "d,e", 'f"g', "ü", "sha256"]
 _COVARIANCE = np.cov(TALL.T)

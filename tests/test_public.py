@@ -14,6 +14,7 @@ import pytest
 
 import princomp
 from command_line import ENVIRONMENT, ROOT
+from helpers import ENGINE_MODULES
 
 NAMES = [
     "PCA",
@@ -36,6 +37,7 @@ NAMES = [
     "pca",
     "plan",
     "principal_component_pursuit",
+    "read_table",
     "report",
     "rotate",
     "svd",
@@ -47,6 +49,7 @@ OPTIONAL = [
     "h5py",
     "jinja2",
     "matplotlib",
+    "openpyxl",
     "pandas",
     "polars",
     "pyarrow",
@@ -55,7 +58,9 @@ OPTIONAL = [
     "zarr",
 ]
 MODULES = sorted(
-    module.name for module in pkgutil.walk_packages(princomp.__path__, prefix="princomp.")
+    module.name
+    for module in pkgutil.walk_packages(princomp.__path__, prefix="princomp.")
+    if module.name != "princomp.choosing"  # an old name, which warns
 )
 
 
@@ -75,19 +80,34 @@ def test_no_submodule_hides_a_public_name():
     submodules = {name.removeprefix("princomp.") for name in MODULES}
     assert submodules.isdisjoint(NAMES)
     for name in MODULES:
-        import_module(name)
+        if not name.startswith(ENGINE_MODULES):
+            import_module(name)
     for name in NAMES:
         assert not isinstance(getattr(princomp, name), type(princomp)), name
 
 
+def test_the_old_name_of_the_rules_still_works():
+    sys.modules.pop("princomp.choosing", None)
+    with pytest.warns(DeprecationWarning, match=r"princomp\.rules"):
+        from princomp.choosing import Parallel
+    assert Parallel is princomp.rules.Parallel
+
+
 def test_other_names_are_not_there():
-    with pytest.raises(AttributeError, match="no attribute 'kpca'"):
+    with pytest.raises(AttributeError, match="kpca"):
         princomp.kpca  # noqa: B018 - the access is what is tested
     with pytest.raises(ImportError):
         from princomp import kpca  # noqa: F401
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.engines] * name.startswith(ENGINE_MODULES))
+        for name in MODULES
+        if not name.endswith("__main__")
+    ],
+)
 def test_every_module_exports_what_it_has_and_says_what_it_is(name):
     module = import_module(name)
     assert module.__doc__
@@ -114,17 +134,25 @@ def test_importing_the_package_loads_nothing_heavy():
         "from princomp import *",
     ],
 )
-def test_optional_libraries_are_loaded_by_nobody_but_scikit_learn(code):
+def test_optional_libraries_are_loaded_by_scikit_learn_only(code):
     # scikit-learn 1.9 loads pandas itself, where there is one.
     own = _loaded_by(code) - _loaded_by("import sklearn.base, sklearn.utils.validation")
     assert own.isdisjoint(OPTIONAL)
 
 
-def test_the_base_needs_five_libraries_and_no_more():
+def test_the_base_needs_seven_libraries_and_no_more():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = [re.match(r"[\w-]+", line)[0] for line in project["dependencies"]]
-    assert sorted(names) == ["narwhals", "numpy", "safetensors", "scikit-learn", "scipy"]
-    assert {"cli", "plots", "all", "dev"} <= project["optional-dependencies"].keys()
+    assert sorted(names) == [
+        "array-api-compat",
+        "lazy_loader",
+        "narwhals",
+        "numpy",
+        "safetensors",
+        "scikit-learn",
+        "scipy",
+    ]
+    assert {"cli", "plots", "all", "test"} <= project["optional-dependencies"].keys()
     assert project["scripts"] == {"princomp": "princomp.__main__:main"}
     assert project["requires-python"] == ">=3.11"
     for name in names:

@@ -2,28 +2,62 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from princomp._version import __version__
+import lazy_loader
+
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from princomp.certificate import Certificate
-    from princomp.engines.device_stream import on_device
+    from princomp import diagnostics as diagnostics, plots as plots, rules as rules
+    from princomp.core import Certificate, Plan
+    from princomp.diagnostics import bootstrap, rotate
+    from princomp.engines import Progress, on_device
     from princomp.errors import PrincompError
-    from princomp.estimator import PCA
-    from princomp.functions import load, pca, plan, svd
-    from princomp.incremental import IncrementalPCA
+    from princomp.estimators import (
+        PCA,
+        IncrementalPCA,
+        RobustPCA,
+        choose,
+        load,
+        pca,
+        plan,
+        principal_component_pursuit,
+        svd,
+    )
+    from princomp.io import read_table
     from princomp.kernel_pca import KernelPCA, tune
-    from princomp.planning import Plan
-    from princomp.progress import Progress
     from princomp.reports import report
-    from princomp.resampling import bootstrap
-    from princomp.robust import RobustPCA, principal_component_pursuit
-    from princomp.rotation import rotate
-    from princomp.side_by_side import choose
-    from princomp.spectrum import Spectrum
+    from princomp.solvers import Spectrum
     from princomp.summaries import Moments, Sketch, Triangle
+
+# Names load when first used, so that ``princomp --help`` starts without NumPy.
+__getattr__, _, _ = lazy_loader.attach(
+    __name__,
+    submodules=["diagnostics", "plots", "rules"],
+    submod_attrs={
+        "core": ["Certificate", "Plan"],
+        "diagnostics": ["bootstrap", "rotate"],
+        "engines": ["Progress", "on_device"],
+        "errors": ["PrincompError"],
+        "estimators": [
+            "PCA",
+            "IncrementalPCA",
+            "RobustPCA",
+            "choose",
+            "load",
+            "pca",
+            "plan",
+            "principal_component_pursuit",
+            "svd",
+        ],
+        "io": ["read_table"],
+        "kernel_pca": ["KernelPCA", "tune"],
+        "reports": ["report"],
+        "solvers": ["Spectrum"],
+        "summaries": ["Moments", "Sketch", "Triangle"],
+    },
+)
 
 __all__ = [
     "PCA",
@@ -46,52 +80,12 @@ __all__ = [
     "pca",
     "plan",
     "principal_component_pursuit",
+    "read_table",
     "report",
     "rotate",
     "svd",
     "tune",
 ]
-
-# Names are resolved when first used, so that the command line answers --help without
-# loading scikit-learn. No module may carry a public name: importing it would hide the name.
-_HOMES = {
-    "PCA": "estimator",
-    "Certificate": "certificate",
-    "IncrementalPCA": "incremental",
-    "KernelPCA": "kernel_pca",
-    "Moments": "summaries",
-    "Plan": "planning",
-    "PrincompError": "errors",
-    "Progress": "progress",
-    "RobustPCA": "robust",
-    "Sketch": "summaries",
-    "Spectrum": "spectrum",
-    "Triangle": "summaries",
-    "bootstrap": "resampling",
-    "choose": "side_by_side",
-    "load": "functions",
-    "on_device": "engines.device_stream",
-    "pca": "functions",
-    "plan": "functions",
-    "principal_component_pursuit": "robust",
-    "report": "reports",
-    "rotate": "rotation",
-    "svd": "functions",
-    "tune": "kernel_pca",
-}
-
-# Rooms that are public as such; they load when first used, too.
-_ROOMS = ("choosing", "diagnostics", "plots")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"princomp.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'princomp' has no attribute {name!r}")
-    value = getattr(import_module(f"princomp.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
 
 
 def __dir__() -> list[str]:

@@ -1,14 +1,38 @@
-"""Entry of the ``princomp`` command, also ``python -m princomp``."""
+"""Entry point of the ``princomp`` command, also ``python -m princomp``."""
 
 from __future__ import annotations
 
+import gc
 import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from typing import Any
 
 __all__ = ["main"]
 
 
+class _Unused:
+    """Keeps modules out of the process that take long to import and are not used.
+
+    No command uses pandas, which pyarrow would import. scikit-learn imports scipy.stats, which is
+    loaded here when something in it is used.
+    """
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Refuse pandas, delay scipy.stats; leave all others to the finders that follow."""
+        if name == "pandas":
+            raise ModuleNotFoundError("the command line does not use pandas", name=name)
+        spec = PathFinder.find_spec(name, path, target) if name == "scipy.stats" else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+
 def main() -> None:
     """Run the command line, or say how to install what it needs."""
+    sys.meta_path.insert(0, _Unused())
+    # A command ends soon. Searching for cycles would take a tenth of the time of a report.
+    gc.set_threshold(100_000, 20, 100)
     try:
         from princomp.cli import run
     except KeyboardInterrupt:

@@ -1,33 +1,36 @@
-"""Every exception that princomp raises on purpose.
+"""Exceptions of princomp.
 
 ::
 
     PrincompError
-    ├── ParameterError (ValueError)            an argument is unlawful, whatever the data
-    ├── DataError (ValueError)                 the argument is understood, the data do not allow it
-    │   ├── ShapeError                         too few rows, k out of range, a wrong column count
+    ├── ParameterError (ValueError)            an argument is invalid for any data
+    ├── DataError (ValueError)                 the data do not allow the operation
+    │   ├── ShapeError                         wrong numbers of rows, columns or components
     │   ├── NotFiniteError                     NaN or infinity
-    │   ├── NotNumericError                    text where numbers must stand
-    │   ├── ColumnError                        a column is missing, unknown or named twice
-    │   ├── ConstantColumnError                a column without spread cannot be scaled
-    │   ├── MalformedFileError                 a table file that is cut, ragged or of another kind
-    │   ├── ModelFileError                     a model file that is cut, changed or too new
-    │   ├── CheckpointError                    a checkpoint that is damaged, or of another run
-    │   └── InputChangedError                  an input that changed while it was read
-    ├── MemoryLimitError (MemoryError)         no route fits in the memory that it may take
-    ├── InUseError                             another run holds this checkpoint
-    ├── NotAvailableError (ValueError, AttributeError)  the fit kept too little to answer
-    ├── InputNotFoundError (FileNotFoundError)
-    ├── OutputExistsError (FileExistsError)    nothing is overwritten unasked
+    │   ├── NotNumericError                    text in a numeric column
+    │   ├── ColumnError                        a missing, unknown or repeated column
+    │   ├── ConstantColumnError                a constant column cannot be scaled
+    │   ├── MalformedFileError                 a truncated or invalid table file
+    │   ├── ModelFileError                     a truncated, changed or newer model file
+    │   ├── CheckpointError                    a damaged checkpoint, or one of another run
+    │   └── InputChangedError                  an input changed while it was read
+    ├── MemoryLimitError (MemoryError)         the fit needs more memory than it may take
+    ├── InUseError                             another run uses the checkpoint
+    ├── NotAvailableError (ValueError, AttributeError)  the fitted model cannot answer this
+    ├── InputNotFoundError (FileNotFoundError) an input file does not exist
+    ├── OutputExistsError (FileExistsError)    an output file already exists
     ├── OutputError (OSError)                  an output could not be written
-    └── MissingLibraryError (ImportError)      says which extra installs it
+    └── MissingLibraryError (ImportError)      an optional library is not installed
 
-Each carries ``place`` (file, row, column … as far as known) and ``hint`` (the
-next step) beside its message, so that a program can read what a person reads.
+Every exception has a ``message``, a ``place`` (file, row, column, … as far as known) and a
+``hint`` (what to do next).
 """
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
@@ -50,18 +53,35 @@ __all__ = [
     "ParameterError",
     "PrincompError",
     "ShapeError",
+    "invalid_value",
 ]
 
 
+# Control characters except tab and newline, marks that change the direction of text, and what
+# XML does not allow.
+_NOT_PRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    r"""Replace control characters by escapes such as ``\u001b``.
+
+    A name in a file can then neither move the cursor of a terminal, nor reverse the text around
+    it, nor make a figure invalid. JSON stays JSON, with the same content.
+    """
+    return _NOT_PRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 class PrincompError(Exception):
-    """Base of all errors of princomp.
+    """Base class of all exceptions of princomp.
 
     Parameters
     ----------
     message : str
-        What is wrong, with the value that is wrong.
+        What is wrong, with the invalid value.
     place : dict, optional
-        Where: any of ``file``, ``row``, ``column``, ``parameter``.
+        Where it is wrong: any of ``file``, ``row``, ``column``, ``parameter``.
     hint : str, optional
         What to do next.
     """
@@ -69,13 +89,13 @@ class PrincompError(Exception):
     def __init__(
         self, message: str, *, place: dict[str, Any] | None = None, hint: str | None = None
     ) -> None:
-        super().__init__(message if hint is None else f"{message}\nHint: {hint}")
-        self.message = message
+        self.message = printable(message)
         self.place = place or {}
-        self.hint = hint
+        self.hint = None if hint is None else printable(hint)
+        super().__init__(str(self))
 
     def __str__(self) -> str:
-        # OSError would print "[Errno …]" forms; every error here prints alike.
+        # OSError would print "[Errno …]".
         return self.message if self.hint is None else f"{self.message}\nHint: {self.hint}"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -83,11 +103,11 @@ class PrincompError(Exception):
 
     @property
     def kind(self) -> str:
-        """Name of the error's class, as it stands in JSON documents."""
+        """Name of the class, as in JSON documents."""
         return type(self).__name__
 
     def to_dict(self) -> dict[str, Any]:
-        """Kind, message, place and hint."""
+        """Return kind, message, place and hint."""
         return {
             "kind": self.kind,
             "message": self.message,
@@ -103,21 +123,44 @@ def _rebuild(
 
 
 class ParameterError(PrincompError, ValueError):
-    """An argument is unlawful, whatever the data."""
+    """An argument is invalid for any data."""
+
+
+def did_you_mean(value: object, known: Iterable[str]) -> str:
+    """Return "Did you mean …? " for a word that is close to a known one; else ""."""
+    close = difflib.get_close_matches(value, list(known), n=1) if isinstance(value, str) else []
+    return f"Did you mean {close[0]!r}? " if close else ""
+
+
+def invalid_value(parameter: str, value: object, expected: str, hint: str) -> ParameterError:
+    """Build the error for a parameter whose value is not allowed."""
+    message = f"{parameter} must be {expected}, got {value!r}"
+    guess = did_you_mean(value, re.findall("'([^']+)'", expected))
+    return ParameterError(message, place={"parameter": parameter}, hint=guess + hint)
+
+
+def row_words(row: int, label: object = None, line: int | None = None) -> str:
+    """How all messages name a row: by its label if it has one, else by its number from 0.
+
+    >>> row_words(17), row_words(17, line=19), row_words(17, "Ohio")
+    ('row 17', 'row 17 (line 19)', "row 'Ohio'")
+    """
+    words = f"row {row:,}" if label is None else f"row {label!r}"
+    return words if line is None else f"{words} (line {line:,})"
 
 
 class DataError(PrincompError, ValueError):
-    """The arguments are understood, but the data do not allow them."""
+    """The arguments are valid, but the data do not allow the operation."""
 
 
 class ShapeError(DataError):
-    """Too few rows, k out of range, or a wrong number of columns."""
+    """A wrong number of rows, columns or components."""
 
 
 class NotFiniteError(DataError):
-    """NaN or infinity among the numbers."""
+    """NaN or infinity in the data."""
 
-    # Which of them, where it was found in a block.
+    # NaN or an infinity, where it was found in a block of rows.
     value: float | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -125,51 +168,51 @@ class NotFiniteError(DataError):
 
 
 class NotNumericError(DataError):
-    """Text where numbers must stand."""
+    """Text in a numeric column."""
 
 
 class ColumnError(DataError):
-    """A column is missing, unknown or named twice."""
+    """A column is missing, unknown or repeated."""
 
 
 class ConstantColumnError(DataError):
-    """A column without spread cannot be scaled."""
+    """A constant column cannot be scaled."""
 
 
 class MalformedFileError(DataError):
-    """A table file that is cut short, ragged or not of the kind its name says."""
+    """A table file is truncated, has rows of unequal length, or is of another format."""
 
 
 class ModelFileError(DataError):
-    """A model file that is cut short, changed or of an unknown version."""
+    """A model file is truncated, changed or of an unknown version."""
 
 
 class CheckpointError(DataError):
-    """A checkpoint that is damaged, or belongs to another input or other parameters."""
+    """A checkpoint is damaged, or belongs to another input or other parameters."""
 
 
 class InputChangedError(DataError):
-    """An input that changed while it was read, or since a checkpoint was written."""
+    """An input changed while it was read, or since a checkpoint was written."""
 
 
 class MemoryLimitError(PrincompError, MemoryError):
-    """No route fits in the memory that the fit may take."""
+    """The fit needs more memory than it may take."""
 
 
 class InUseError(PrincompError):
-    """Another run holds this checkpoint."""
+    """Another run uses this checkpoint."""
 
 
 class NotAvailableError(PrincompError, ValueError, AttributeError):
-    """The fit kept too little to answer without the data."""
+    """The fitted model does not have what this needs."""
 
 
 class InputNotFoundError(PrincompError, FileNotFoundError):
-    """No such input file."""
+    """An input file does not exist."""
 
 
 class OutputExistsError(PrincompError, FileExistsError):
-    """An output exists already and nothing is overwritten unasked."""
+    """An output file already exists."""
 
 
 class OutputError(PrincompError, OSError):

@@ -1,24 +1,29 @@
-"""MLlib's names for people who come from its RowMatrix, on DataFrames of Spark.
+"""The functions of MLlib's RowMatrix, for Spark DataFrames.
 
-``compute_principal_components`` is of the covariance, ``compute_svd`` of the rows as they
-are, without centring, as in MLlib. ``PCA().fit(df)`` does the first and tells more.
+``compute_principal_components`` uses the covariance, ``compute_svd`` the rows without
+centring, as in MLlib. ``PCA().fit(df)`` does the first and returns a whole model.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
-from princomp.engines.spark import rows_of
+from princomp.core import fitted_model
+from princomp.engines import as_distributed
 from princomp.errors import ParameterError
-from princomp.estimator import PCA
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 __all__ = ["SVD", "compute_principal_components", "compute_svd", "mllib_solver"]
 
-# What MLlib decides by, with n for columns: up to so many columns, and where more than half of
-# all singular values are wanted of up to so many, the n × n Gramian goes to the driver.
+# MLlib's rule, with n columns: the n × n Gramian goes to the driver for up to 100 columns, and
+# for up to 15,000 where more than half of all singular values are wanted.
 _LOCAL_COLUMNS, _LOCAL_HALF = 100, 15_000
 
 
@@ -28,10 +33,10 @@ class SVD(NamedTuple):
     Attributes
     ----------
     U : DataFrame or None
-        The frame with more columns: u0, u1, …, or one of arrays ``u_features`` where its rows
+        The frame with more columns: u0, u1, …, or ``u_features`` with arrays where its rows
         are arrays. Lazy.
     s : ndarray of shape (k,)
-        Descending; fewer than were asked for where the rest is zero to ``r_cond``.
+        Descending; fewer than k if the others are zero by ``r_cond``.
     V : ndarray of shape (p, k)
     """
 
@@ -40,17 +45,17 @@ class SVD(NamedTuple):
     V: FloatArray
 
 
-def compute_principal_components(df: Any, k: int, *, mode: str = "auto") -> FloatArray:
-    """The ``k`` principal components, one a column, of the covariance of the rows.
+def compute_principal_components(df: DataFrame, k: int, *, mode: str = "auto") -> FloatArray:
+    """Compute the first ``k`` principal components, one per column.
 
     Parameters
     ----------
     df : DataFrame of Spark
-        Of numeric columns, or with one column of arrays or vectors.
+        With numeric columns, or with one column of arrays or vectors.
     k : int
         From 1 to the number of columns.
     mode : {"auto", "mllib"}
-        Who decides how: princomp, or MLlib's rule, which always forms the covariance.
+        Choose the solver by princomp's rule, or by MLlib's, which always forms the covariance.
 
     Returns
     -------
@@ -63,22 +68,22 @@ def compute_principal_components(df: Any, k: int, *, mode: str = "auto") -> Floa
 
 
 def compute_svd(
-    df: Any, k: int, compute_u: bool = False, r_cond: float = 1e-9, *, mode: str = "auto"
+    df: DataFrame, k: int, compute_u: bool = False, r_cond: float = 1e-9, *, mode: str = "auto"
 ) -> SVD:
-    """The ``k`` largest singular values of the rows as they are, and their vectors.
+    """Compute the ``k`` largest singular values and vectors of the rows, without centring.
 
     Parameters
     ----------
     df : DataFrame of Spark
-        Of numeric columns, or with one column of arrays or vectors.
+        With numeric columns, or with one column of arrays or vectors.
     k : int
         From 1 to the number of columns.
     compute_u : bool, default=False
-        Whether left singular vectors are wanted.
+        Whether to compute left singular vectors.
     r_cond : float, default=1e-9
-        Singular values up to this share of the first are taken for zero and left out.
+        Singular values up to this fraction of the largest are treated as zero and left out.
     mode : {"auto", "mllib"}
-        Who decides how: princomp, or MLlib's rule (:func:`mllib_solver`).
+        Choose the solver by princomp's rule, or by MLlib's (:func:`mllib_solver`).
 
     Returns
     -------
@@ -87,28 +92,30 @@ def compute_svd(
     _check(k, mode)
     if not 0 <= r_cond < 1:
         raise ParameterError(
-            f"r_cond={r_cond!r} is not lawful",
+            f"r_cond must be a number in [0, 1), got {r_cond!r}",
             place={"parameter": "r_cond"},
-            hint="r_cond must be a number in [0, 1)",
+            hint="leave it out for 1e-9",
         )
-    rows = rows_of(df)
+    rows = as_distributed(df)
+    if rows is None:
+        raise ParameterError(f"df must be a Spark DataFrame, got {type(df).__name__}")
     solver = "auto" if mode == "auto" else mllib_solver(rows.p, k)
     model = PCA(k, center=False, svd_solver=solver).fit(rows)
     s = model.singular_values_
     s = s[s > r_cond * s[0]] if len(s) else s
     if not compute_u:
         return SVD(None, s, model.components_[: len(s)].T)
-    light, names = model._light(), tuple(f"u{i}" for i in range(len(s)))
+    light, names = fitted_model(model).light(), tuple(f"u{i}" for i in range(len(s)))
 
-    def left(block: Any) -> FloatArray:
-        scores: FloatArray = light._block_scores(block)[:, : len(s)]
+    def left(block: NDArray[Any]) -> FloatArray:
+        scores: FloatArray = light.block_scores(block)[:, : len(s)]
         return (scores / s).astype(scores.dtype)
 
-    return SVD(rows.mapped(left, names, rows.dtype), s, model.components_[: len(s)].T)
+    return SVD(rows.map_rows(left, names, rows.dtype), s, model.components_[: len(s)].T)
 
 
 def mllib_solver(p: int, k: int) -> str:
-    """The ``svd_solver`` that does what MLlib's rule for an SVD decides.
+    """Return the ``svd_solver`` that MLlib's rule for an SVD chooses.
 
     Up to 100 columns, and where more than half of up to 15,000 are wanted, it forms the
     Gramian on the driver; else it multiplies the rows with vectors until they converge.
@@ -117,16 +124,16 @@ def mllib_solver(p: int, k: int) -> str:
     return "covariance_eigh" if local else "krylov"
 
 
-def _check(k: Any, mode: str) -> None:
+def _check(k: object, mode: str) -> None:
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
         raise ParameterError(
-            f"k={k!r} is not lawful",
+            f"k must be a whole number of at least 1, got {k!r}",
             place={"parameter": "k"},
-            hint="k must be a whole number of at least 1",
+            hint="give the number of components",
         )
     if mode not in ("auto", "mllib"):
         raise ParameterError(
-            f"mode={mode!r} is not known",
+            f"mode must be 'auto' or 'mllib', got {mode!r}",
             place={"parameter": "mode"},
-            hint="mode must be 'auto' or 'mllib'",
+            hint="leave it out, or give 'mllib' for MLlib's choice of solver",
         )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from oracle import EPS, LONG, truth
 
+from princomp.core import fitted_model
 from princomp.errors import PrincompError
 
 # An error beyond so many times what is claimed is a counterexample.
@@ -21,12 +22,17 @@ _SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 _QUANTUM = LONG(_SUBNORMAL) / LONG(FACTOR)
 # Axes of components that are not called inseparable have four digits.
 _DIGITS = 1e-4
+# Units by which sums of equal numbers are off, as in docs/explain/numerics.md.
+_ONE_WAY = 64
 # Rows whose scores are looked at, and multiplications in extended precision that are quick.
 _ROWS, _QUICK = 20, 1e7
 
 
 class Promise(NamedTuple):
-    """Relative to the first variance.
+    """Relative to the first variance of the answer, as certificates are.
+
+    It is that of the truth but for its claimed error: where no digit is claimed, as after the
+    removal of much larger rows, what is known of the first variance is a bound.
 
     ``roundoff`` is the route's, ``squared`` whether it formed a covariance; ``residuals`` (k,)
     are those of the certificate. ``complete``: no larger variance was missed.
@@ -49,7 +55,7 @@ class Finding:
 
 def promise_of(model):
     """The Promise of a fitted model."""
-    certificate, spectrum = model.certificate_, model._state.spectrum
+    certificate, spectrum = model.certificate_, fitted_model(model).result.spectrum
     residuals = np.nan_to_num(np.asarray(certificate.residuals, dtype=float))
     missed = getattr(certificate, "missed", None)
     solver = getattr(model.plan_, "solver", "")
@@ -99,16 +105,21 @@ def _judged(model, fit, truth):
         _axes(model, promise, truth),
         _orthogonality(model),
         _angles(model, promise, truth),
-        _mean(model, promise, truth),
+        _mean(model, promise, fit, truth),
     ]
     if truth.variances[0] > 0 and len(fit.rows):
         found.append(_scores(model, promise, fit, truth))
     return found
 
 
-def _claims(promise, truth, values):
+def _first(truth, answer):
+    """The first variance, to which claims are relative: of the truth or of the answer."""
+    return max(truth.variances[0], LONG(answer[0]) if len(answer) else LONG(0))
+
+
+def _claims(promise, truth, values, answer):
     """How far each variance may be from the truth that it is compared with."""
-    first, roundoff = truth.variances[0], promise.roundoff
+    first, roundoff = _first(truth, answer), promise.roundoff
     slack = truth.slack * 2 * np.sqrt(values * first) + truth.slack**2 * first
     each = np.full(len(values), roundoff * first, LONG)
     if not promise.squared:
@@ -121,7 +132,7 @@ def _variances(model, promise, truth):
     true = np.zeros(max(len(answer), len(truth.variances)), LONG)
     true[: len(truth.variances)] = truth.variances
     values = np.maximum(true[: len(answer)], answer)
-    claims = _claims(promise, truth, values)
+    claims = _claims(promise, truth, values, answer)
     if not hasattr(model, "components_"):
         # KernelPCA calls an eigenvalue zero below 40 units of rounding.
         zero = 40 / FACTOR * promise.roundoff * truth.variances[0]
@@ -143,7 +154,8 @@ def _total(model, promise, truth):
     answer, true = model.total_variance_ if hasattr(model, "total_variance_") else None, truth.total
     if answer is None:
         return Finding("total variance", 0.0)
-    claim = (promise.roundoff + truth.slack) * LONG(true) + _QUANTUM * len(truth.divisor)
+    size = max(LONG(true), LONG(answer))
+    claim = (promise.roundoff + truth.slack) * size + _QUANTUM * len(truth.divisor)
     return _worst(
         "total variance", answer - true, claim, lambda _: f"{answer:.6g}, right: {true:.6g}"
     )
@@ -172,7 +184,7 @@ def _axes(model, promise, truth):
         return Finding("axis", 0.0)
     axes = model.components_.astype(LONG)
     answer = np.asarray(model.explained_variance_)
-    away = (truth.image(axes) - answer[:, None] * axes) / first
+    away = (truth.image(axes) - answer[:, None] * axes) / _first(truth, answer)
     error = np.sqrt((away.astype(LONG) ** 2).sum(axis=1)).astype(float)
     stored = float(np.finfo(model.components_.dtype).eps)
     claim = 2 * promise.roundoff + promise.residuals + stored + 2 * truth.slack
@@ -208,26 +220,29 @@ def _angles(model, promise, truth):
     return _worst("angle", error, claim, lambda i: f"axis {i + 1}: {error[i]:.1e}")
 
 
-def _mean(model, promise, truth):
+def _mean(model, promise, fit, truth):
     if not model.center:
         return Finding("mean", 0.0)
     spread = np.sqrt(truth.column_variances)
     claim = promise.roundoff * spread + EPS * np.abs(truth.near) + _QUANTUM
-    claim = claim + _lost_of_mean(model.summary_)
+    claim = claim + _lost_of_mean(model.summary_, fit.rows)
     error = (model.mean_ - truth.near) - truth.offset
     return _worst("mean", error, claim, lambda j: f"column {j}: {float(error[j]):.1e} off")
 
 
-def _lost_of_mean(summary):
-    """What the removal of rows may have added to the error of each mean (p,), or 0.
+def _lost_of_mean(summary, rows):
+    """What the removal of other rows may have added to the error of each mean (p,), or 0.
 
     One rounding of the sums of the rows before and of those removed, each divided by the rows
     left. By the Cauchy-Schwarz inequality a sum is at most √(n G), where n are the rows before, at
     most twice those left in this search, and G the scatter removed, of which EPS · G was lost.
+    Sums of equal numbers round all one way, by up to 64 units, also about a shift between them and
+    the rows to remove.
     """
     if getattr(summary, "lost", None) is None:
         return 0.0
-    return np.sqrt(2 * EPS * summary.lost / summary.rows)
+    equal = [np.unique(column, return_counts=True)[1].max() / len(rows) for column in rows.T]
+    return (1 + _ONE_WAY * np.array(equal)) * np.sqrt(2 * EPS * summary.lost / summary.rows)
 
 
 def _scores(model, promise, fit, truth):
@@ -247,6 +262,13 @@ def _scores(model, promise, fit, truth):
     right = wide @ model.components_.astype(LONG).T
     length = np.sqrt((wide**2).sum(axis=1))[:, None] + np.sqrt(LONG(truth.total))
     quantum = np.finfo(answer.dtype).smallest_subnormal
-    claim = max(wide.shape[1], 16) * unit * length + quantum
+    # Each product of a sum may be rounded to a multiple of the smallest number, and so may each
+    # centred cell of float32 rows, before it is divided.
+    quantum *= 1 + 1 / LONG(np.min(truth.divisor))
+    claim = max(wide.shape[1], 16) * unit * length + quantum * max(wide.shape[1] / 2, 1)
+    if model.center:
+        # What removed rows have lost of the mean moves all scores alike; see `_mean`.
+        lost = np.ones(wide.shape[1]) * _lost_of_mean(model.summary_, fit.rows)
+        claim = claim + np.sqrt(((lost / truth.divisor) ** 2).sum())
     error = answer - right
     return _worst("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")

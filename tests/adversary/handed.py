@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from tables import one_of
 
 ENGINES = str(Path(__file__).parents[1] / "engines")
 
@@ -30,6 +32,12 @@ SOURCES = {
 }
 # What rows come in when they come in batches.
 BATCHES = ("array", "array", "fortran", "csr", "csc", "reversed", "strided", "torch")
+
+
+def batch_form(rng):
+    """One of the forms of batches: where torch is not installed, arrays replace tensors."""
+    form = one_of(rng, BATCHES)
+    return "array" if form == "torch" and importlib.util.find_spec("torch") is None else form
 
 
 def handed(rows, form, folder, cuts=()):

@@ -5,9 +5,12 @@ Each function takes a folder for files and returns a Fit, which a test compares 
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from oracle import LONG
 from runs import Fit
 
 from princomp import PCA, KernelPCA
@@ -127,6 +130,14 @@ def a_batch_without_rows(folder):
     return _refused(Z, lambda: PCA().partial_fit(Z).partial_fit(Z[:0]))
 
 
+def wide_fits_on_a_device_are_merged(folder):
+    import torch
+
+    Z = _normal(60, 40) * np.logspace(0, -2, 40)
+    parts = torch.from_numpy(Z[:12]), torch.from_numpy(Z[12:])
+    return _refused(Z, lambda: PCA(0.5).fit(parts[0]).merge(PCA(0.5).fit(parts[1])))
+
+
 # ---- weights, removal, range, kinds of numbers ------------------------------------------
 
 
@@ -142,15 +153,15 @@ def large_rows_that_are_forgotten(folder):
     return Fit(PCA().partial_fit(extra).partial_fit(X).forget(extra), X, None)
 
 
-def _refused_by_column(X, **parameters):
+def _refused_by_column(X, said="1e-154", power=160, **parameters):
     """The Fit of such rows times 1e160, after an error for the rows that names a column."""
     columns = [f"dose_{i}" for i in range(X.shape[1])]
     try:
         return Fit(PCA(**parameters).fit(pd.DataFrame(X, columns=columns)), X, None)
     except PrincompError as error:
-        if not any(name in str(error) for name in columns) or "1e-154" not in str(error):
+        if not any(name in str(error) for name in columns) or said not in str(error):
             raise
-    X = X * 1e160
+    X = X * 10.0**power
     return Fit(PCA(**parameters).fit(X), X, None)
 
 
@@ -160,6 +171,41 @@ def squares_that_are_subnormal(folder):
 
 def spread_that_is_subnormal_is_no_constant(folder):
     return _refused_by_column(_normal(100, 4) * 1e-165, scale="unit")
+
+
+def _squares_that_overflow(solver):
+    X = _normal(10, 3) * 2e154
+    return _refused_by_column(X, "overflow", -154, scale="unit", svd_solver=solver)
+
+
+def squares_that_overflow_by_row_gram(folder):
+    return _squares_that_overflow("row_gram")
+
+
+def squares_that_overflow_by_lanczos(folder):
+    return _squares_that_overflow("lanczos")
+
+
+def _subnormal_float32_rows(solver):
+    X = (_normal(40, 3) * 1e-43).astype(np.float32)
+    return Fit(PCA(scale="unit", svd_solver=solver).fit(X), X, None)
+
+
+def float32_spreads_that_are_subnormal_by_row_gram(folder):
+    return _subnormal_float32_rows("row_gram")
+
+
+def float32_spreads_that_are_subnormal_by_lanczos(folder):
+    return _subnormal_float32_rows("lanczos")
+
+
+def float32_spreads_that_are_subnormal_by_krylov(folder):
+    return _subnormal_float32_rows("krylov")
+
+
+def float32_spreads_that_are_subnormal_in_a_sketch(folder):
+    X = (_normal(40, 3) * 1e-43).astype(np.float32)
+    return Fit(PCA(2, scale="unit", svd_solver="sketch").fit(X), X, None)
 
 
 def boolean_rows_on_a_device(folder):
@@ -223,9 +269,175 @@ def nearly_constant_sparse_rows_in_a_kernel(folder):
     return Fit(KernelPCA(1, kernel="linear").fit(sp.csr_array(X)), X, None)
 
 
+def components_that_are_rescaled_by_unequal_spreads(folder):
+    X = np.where(np.random.default_rng(1).random((60, 50)) < 0.3, _normal(60, 50), 0)
+    weights = np.full(60, 1e-6)
+    weights[:4] = 1e6
+    model = PCA(svd_solver="row_gram").fit(X, sample_weight=weights)
+    return Fit(model.rescaled("unit"), X, weights)
+
+
+def equal_squares_on_a_device(folder):
+    import torch
+
+    X = np.zeros((920_041, 1))
+    X[::1024] = 688.76 * np.pi
+    X = np.sort(X, axis=0)[::-1].copy()
+    return Fit(PCA(svd_solver="full").fit(torch.from_numpy(X)), X, None)
+
+
+def a_constant_column_when_larger_rows_are_forgotten(folder):
+    """No digit is left; of the first variance a bound is known."""
+    X, extra = 1.0 + 1e-9 * _normal(100, 1), 1e6 * _normal(100, 1, 1)
+    return Fit(PCA().partial_fit(extra).partial_fit(X).forget(extra), X, None)
+
+
+def _markers_in_one_place_of_a_vector():
+    X = np.zeros((2**20, 1))
+    X[::8] = 12.69 * np.pi
+    return X
+
+
+def equal_products_by_krylov(folder):
+    X = _markers_in_one_place_of_a_vector()
+    return Fit(PCA(1, svd_solver="krylov").fit(X), X, None)
+
+
+def equal_products_of_sparse_rows_by_lanczos(folder):
+    X = _markers_in_one_place_of_a_vector()
+    return Fit(PCA(1, svd_solver="lanczos").fit(sp.csr_array(X)), X, None)
+
+
+def _drift(n, p):
+    """Rows far from the origin, whose weights have 20 decades and variances fall as quickly."""
+    rng = np.random.default_rng(0)
+    X = np.cumsum(1e-3 * rng.standard_normal((n, p)), axis=0)
+    X[n // 2 :] += 14.0
+    return X + 36800.0 * rng.integers(1, 4, p), 10.0 ** rng.uniform(-10, 10, n)
+
+
+def axes_as_good_as_the_tolerance_of_krylov(folder):
+    X, weights = _drift(77, 51)
+    return Fit(PCA(6, svd_solver="krylov").fit(X, sample_weight=weights), X, weights)
+
+
+def rows_of_nearly_all_weight_come_late(folder):
+    X = np.concatenate([4922.62 + _normal(200, 1), 0.1 * _normal(20, 1, 1)])
+    weights = np.repeat([1.0, 1e12], [200, 20])
+    model = PCA().fit(X[:200]).partial_fit(X[200:], sample_weight=weights[200:])
+    return Fit(model, X, weights)
+
+
+def sparse_rows_far_from_the_origin_in_a_kernel(folder):
+    X = np.full((1500, 3), 1e10)
+    X[::128] += 0.4
+    return Fit(KernelPCA(2, kernel="linear", eigen_solver="arpack").fit(sp.csr_array(X)), X, None)
+
+
 def float32_rows_near_the_largest_number(folder):
     X = (2e37 * np.sign(_normal(300, 4))).astype(np.float32)
     return Fit(PCA(2, svd_solver="lanczos").fit(X), X, None)
+
+
+def small_columns_when_larger_rows_are_forgotten(folder):
+    """Far more digits of their squares are left than a sum of p products might have lost."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((22, 1600)) < 0.35, 2.0 * rng.standard_normal((22, 1600)), 0)
+    extra = 4e5 * rng.standard_normal((5, 1600))
+    return Fit(PCA(5).partial_fit(extra).partial_fit(X).forget(extra), X, None)
+
+
+def equal_products_in_a_triangle(folder):
+    X = np.zeros((50_000, 3))
+    X[0] = 3.3, 4.29, 5.61
+    return Fit(PCA(svd_solver="full").fit(X), X, None)
+
+
+def residuals_of_a_sketch_with_small_divisors(folder):
+    """The directions of a scaled sketch are as much shorter as the columns were larger."""
+    X = 1e-3 * _of_spectrum(300, 10.0 ** -(np.arange(150) / 10), 200)
+    return Fit(PCA(5, svd_solver="sketch", scale="unit").fit(X), X, None)
+
+
+def a_few_wide_sparse_rows_are_merged(folder):
+    """A share is one component of the first rows: fewer than rows can be added to."""
+    X = np.outer(_normal(23, 1), _normal(1, 11, 1))
+    models = [PCA(0.33).fit(sp.csr_array(part)) for part in (X[:8], X[8:])]
+    return _refused(X, lambda: models[0].merge(models[1]))
+
+
+def components_about_the_origin_that_are_rescaled(folder):
+    X = 1000.0 + 0.01 * _normal(100, 4)
+    model = PCA(center=False, svd_solver="lanczos").fit(X)
+    return Fit(model.rescaled("unit"), X, None)
+
+
+def divisors_after_larger_rows_were_forgotten(folder):
+    X, extra = 1000.0 + 0.01 * _normal(100, 4), 1e4 * _normal(100, 4, 1)
+    model = PCA(center=False, scale="unit").partial_fit(extra).partial_fit(X)
+    return Fit(model.forget(extra), X, None)
+
+
+def constant_rows_in_a_kernel(folder):
+    """Their sum, divided by their number, is not what each of them is."""
+    X = np.tile((1e8 + 0.1) * np.array([1.0, 1e-7]), (1500, 1))
+    return Fit(KernelPCA(2, kernel="linear", eigen_solver="arpack").fit(X), X, None)
+
+
+def constant_sparse_rows_in_a_kernel(folder):
+    X = np.tile((1e8 + 0.1) * np.array([1.0, 1e-7]), (1500, 1))
+    return Fit(KernelPCA(2, kernel="linear", eigen_solver="arpack").fit(sp.csr_array(X)), X, None)
+
+
+def a_sketch_with_very_unequal_divisors(folder):
+    X = _normal(23, 2) * [1.0, 1e-12]
+    return Fit(PCA(2, svd_solver="sketch", scale="unit").fit(X), X, None)
+
+
+def rounding_of_a_sketch_whose_divisors_are_of_one_row(folder):
+    """An axis of columns with large divisors is off by rounding of the others."""
+    X = _normal(246, 16)
+    X[0, ::4] += 1e7
+    return Fit(PCA(16, svd_solver="sketch", scale="range").fit(X), X, None)
+
+
+def directions_of_a_sketch_that_depend_on_each_other(folder):
+    """With divisors of 18 decades, a sketch finds some of the components."""
+    X = _normal(60, 5) * [1.0, 1.0, 1e-18, 1e-18, 1e-36]
+    return Fit(PCA(3, svd_solver="sketch", scale="unit").fit(X), X, None)
+
+
+def components_of_very_unequal_columns_that_are_rescaled(folder):
+    X = _normal(122, 4) * [1.0, 1e10, 2e10, 1.0]
+    model = PCA(svd_solver="row_gram").fit(X)
+    return Fit(model.rescaled(None), X, None)
+
+
+def components_about_a_far_origin_that_are_rescaled(folder):
+    """Their error is that of the product about the origin, also where the spread is less."""
+    X = 0.1 * _normal(1000, 10) + 1e12 * (1 + np.arange(10) % 3)
+    model = PCA(center=False, svd_solver="row_gram").fit(X)
+    return Fit(model.rescaled(None), X, None)
+
+
+def equal_products_in_a_kernel_matrix(folder):
+    X = np.where(np.random.default_rng(3).random((1500, 1)) < 0.02, 3.3, 0.0)
+    return Fit(KernelPCA(2, kernel="linear", eigen_solver="arpack").fit(X), X, None)
+
+
+def equal_rows_far_from_the_origin_in_a_polynomial_kernel(folder):
+    """Errors of equal entries add up. The image of one row is ``distance`` away from the other."""
+    one, other, n = 1000.375, 1001.625, 1500
+    second = np.arange(n) % 3 == 0
+    X = np.where(second, other, one)[:, None]
+    a, b, c = (
+        (Fraction(0.1) * Fraction(x) * Fraction(y) + 1) ** 3
+        for x, y in ((one, one), (one, other), (other, other))
+    )
+    square = a - 2 * b + c
+    distance = np.sqrt(LONG(square.numerator) / LONG(square.denominator))
+    model = KernelPCA(2, kernel="poly", gamma=0.1, degree=3, coef0=1, eigen_solver="arpack").fit(X)
+    return Fit(model, np.where(second, distance, LONG(0))[:, None], None)
 
 
 KNOWN = [

@@ -56,8 +56,11 @@ def truth(rows, weights=None, *, scale=None, center=True):
     wide = rows.astype(LONG)
     weight = np.ones(len(wide), LONG) if weights is None else weights
     degrees = weight.sum() - 1
-    # About a number near the mean first: differences of doubles are exact or nearly so.
-    near = ((weight[:, None] * wide).sum(axis=0) / weight.sum()).astype(np.float64)
+    # About the value nearest to the mean first: differences of doubles are exact or nearly so, and
+    # those of a constant column are zero, with any weights.
+    mean = (weight[:, None] * wide).sum(axis=0) / weight.sum()
+    near = np.take_along_axis(wide, np.abs(wide - mean).argmin(axis=0)[None], axis=0)[0]
+    near = near.astype(np.float64)
     away = wide - near
     offset = (weight[:, None] * away).sum(axis=0) / weight.sum()
     away -= offset

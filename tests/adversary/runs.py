@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 from typing import Any
 
 import numpy as np
-from handed import BATCHES, handed
+from handed import batch_form, handed
+from oracle import LONG
 from recipes import ONLINE
-from tables import one_of
 
 from princomp import PCA, KernelPCA, load
 from princomp.errors import PrincompError
@@ -19,6 +20,8 @@ from princomp.summaries import Columns
 
 # Up to so many numbers "auto" keeps a summary of any table that rows can be added to.
 _KEPT = 2**18
+# Columns up to which the monomials of a polynomial kernel are few.
+_MOST_OF_A_POLYNOMIAL = 4
 
 
 @dataclass
@@ -86,7 +89,7 @@ class _Calls:
         for first, stop in pairwise(ends):
             if first == stop and not self.recipe["empty"]:
                 continue
-            X, weights = self.given(first, stop, one_of(self.rng, BATCHES))
+            X, weights = self.given(first, stop, batch_form(self.rng))
             try:
                 model.partial_fit(X, **weights)
             except PrincompError as error:
@@ -148,7 +151,8 @@ class _Calls:
         if not before:
             model.partial_fit(extra)
         self.another()
-        return self._must(model, lambda: model.forget(extra), ("auto", "covariance_eigh"))
+        kept = ("auto", "covariance_eigh")
+        return self._must(model, lambda: model.forget(extra), kept, removed=extra)
 
     def decay(self):
         decay = float(1 - 10.0 ** -self.rng.uniform(1, 4))
@@ -187,11 +191,23 @@ class _Calls:
         solver = "auto" if self.recipe["solver"] == "auto" else "arpack"
         X, _ = self.given()
         self.weights, self.scale = None, None
-        model = KernelPCA(k, kernel="linear", eigen_solver=solver).fit(X)
-        return self.done(model)
+        with np.errstate(all="ignore"):
+            square = float((self.rows.astype(np.float64) ** 2).mean())
+        if self.rows.shape[1] > _MOST_OF_A_POLYNOMIAL or not 1e-300 < square < np.inf:
+            square = 0.0
+        if not square or self.rng.random() < 0.4:
+            return self.done(KernelPCA(k, kernel="linear", eigen_solver=solver).fit(X))
+        gamma = float(10.0 ** self.rng.uniform(-3, 1)) / square
+        degree, coef0 = int(self.rng.integers(1, 4)), float(self.rng.integers(2))
+        options = {"gamma": gamma, "degree": degree, "coef0": coef0, "eigen_solver": solver}
+        model = KernelPCA(k, kernel="poly", **options).fit(X)
+        return self.done(model, monomials(self.rows, gamma, degree, coef0))
 
-    def _must(self, model, call, solvers):
-        """What a fit with these parameters can do must not depend on its rows."""
+    def _must(self, model, call, solvers, removed=None):
+        """What a fit with these parameters can do must not depend on its rows.
+
+        But no share can be taken of a variance that is zero, or rounding of rows ``removed``.
+        """
         kept = self.recipe["solver"] in solvers and self.rows.size <= _KEPT
         try:
             call()
@@ -199,5 +215,38 @@ class _Calls:
         except PrincompError as error:
             if not kept or self.scale is not None or type(error).__name__ == "NotFiniteError":
                 raise
+            if "fraction" in str(error) and _nothing_is_left(self.rows, self.weights, removed):
+                raise
             return Fit(None, self.rows, self.weights, f"{type(error).__name__}: {error}")
         return self.done(model)
+
+
+def monomials(rows, gamma, degree, coef0):
+    """Rows whose inner products are (γxᵀy + c)ᵈ, in extended precision."""
+    wide = np.sqrt(LONG(gamma)) * rows.astype(LONG)
+    wide = np.concatenate([wide, np.full((len(rows), 1), np.sqrt(LONG(coef0)))], axis=1)
+    columns = []
+    for chosen in combinations_with_replacement(range(wide.shape[1]), degree):
+        repeats = [math.factorial(chosen.count(j)) for j in set(chosen)]
+        count = math.factorial(degree) // math.prod(repeats)
+        columns.append(np.sqrt(LONG(count)) * wide[:, chosen].prod(axis=1))
+    return np.stack(columns, axis=1)
+
+
+def _nothing_is_left(rows, weights, removed):
+    """Whether the scatter of all columns is zero, or less than the rounding of rows removed.
+
+    It is as much as `summaries.centred.check_left_scatter` allows for: of the products' unit
+    roundoff, which for float32 rows in one fit is float32's.
+    """
+    weights = np.ones(len(rows)) if weights is None else weights
+    about = rows.astype(np.float64) - rows[0].astype(np.float64)
+    about -= np.average(about, axis=0, weights=weights)
+    left = weights @ about**2
+    gone = 0.0 if removed is None else ((removed - np.average(rows, axis=0)) ** 2).sum(axis=0)
+    unit = max(float(np.finfo(kind).eps) for kind in (np.float64, _floating(rows.dtype)))
+    return bool((left <= 64 * rows.shape[1] * unit * gone).all())
+
+
+def _floating(dtype):
+    return np.float32 if dtype in (np.float16, np.float32) else np.float64

@@ -5,7 +5,8 @@
     python tests/adversary/search.py --recipe "{'n': 8, …}"  the same of a recipe
 
 Case 7 is drawn with seed 7; case 7.3.12 is case 7 changed with seed 3, then with seed 12. The exit
-status is 1 where an error was more than ten times what the certificate claims.
+status is 1 where an error was more than ten times what the certificate claims, and where a case
+crashed or took longer than --limit.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
 import ast
+import contextlib
 import sys
 import tempfile
 import time
 import traceback
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import connection, get_context
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -38,6 +39,9 @@ from princomp.errors import ConstantColumnError, PrincompError
 
 # Cases that are changed further, and how often one is, instead of a new one being drawn.
 _KEPT, _CHANGED = 32, 0.5
+# Seconds after which a case is taken to hang: all but few take less than one.
+_LIMIT = 300.0
+_SPAWN = get_context("spawn")
 
 
 @dataclass
@@ -117,25 +121,98 @@ def _compared(recipe, name, fit, changed):
 # ---- the search -------------------------------------------------------------------------
 
 
-def searched(first_seed, seconds, report=print):
-    """Outcomes by kind: how many there were, and the worst; and all counterexamples by kind."""
-    rng, stop = np.random.default_rng([4, first_seed]), time.monotonic() + seconds
-    near, wrong, seen, seed = {}, {}, {}, first_seed
-    while time.monotonic() < stop:
+def _search(first_seed, until, report):
+    """Try case after case; ``report`` gets the name of each before it, and its Outcome after it."""
+    rng, near, seed = np.random.default_rng([4, first_seed]), {}, first_seed
+    while seed == first_seed or time.time() < until:
         if near and rng.random() < _CHANGED:
             parent = near[tables.one_of(rng, list(near))]
             name = f"{parent.name}.{int(rng.integers(10_000))}"
         else:
             parent, name = None, str(seed)
             seed += 1
-        outcome = attacked(recipe_of(name), name)
+        report(name)
+        try:
+            outcome = attacked(recipe_of(name), name)
+        except Exception as error:
+            outcome = _without_answer(name, f"{type(error).__name__} in the search: {error}")
+        report(outcome)
+        if not (outcome.wrong or outcome.refused):
+            _keep(near, outcome, parent)
+
+
+def _without_answer(name, what):
+    """The Outcome of a case that the search did not get through."""
+    found = Finding(what, np.inf)
+    recipe = dict.fromkeys(("solver", "source", "sequence", "dtype", "pattern", "n", "p"), "")
+    with contextlib.suppress(Exception):  # what failed may have been the recipe
+        recipe = recipe_of(name)
+    return Outcome(name, recipe, found, [found], route=recipe["solver"])
+
+
+class _Worker:
+    """A process that searches. A case that hangs or crashes costs this process, not the search."""
+
+    def __init__(self, seed, until):
+        self.seed, self.until, self.name = seed, until, ""
+        self.since = time.monotonic()
+        self.reports, theirs = _SPAWN.Pipe(duplex=False)
+        arguments = (seed, until, theirs.send)
+        self.process = _SPAWN.Process(target=_search, args=arguments, daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def outcomes(self):
+        """What came to an end since the last call; EOFError where the process did."""
+        while self.reports.poll():
+            said = self.reports.recv()
+            self.since = time.monotonic()
+            if isinstance(said, str):
+                self.name = said
+                if "." not in said:
+                    self.seed = int(said)
+            else:
+                self.name = ""
+                yield said
+
+    def replaced(self):
+        """Another worker that goes on with the next seed, if there is time left."""
+        self.process.kill()
+        self.process.join()
+        return _Worker(self.seed + 1, self.until) if time.time() < self.until else None
+
+
+def searched(first_seeds, seconds, limit=_LIMIT, report=print):
+    """Counts of cases by group, and counterexamples by kind, of one process a first seed."""
+    until, seen, wrong = time.time() + seconds, {}, {}
+    workers = [_Worker(seed, until) for seed in first_seeds]
+
+    def take(outcome):
         _count(seen, outcome)
         if outcome.wrong:
             if outcome.kind not in wrong:
                 report(outcome, flush=True)
             wrong.setdefault(outcome.kind, []).append(outcome)
-        elif not outcome.refused:
-            _keep(near, outcome, parent)
+
+    while workers:
+        connection.wait([worker.reports for worker in workers], timeout=1.0)
+        for i, worker in enumerate(workers):
+            try:
+                for outcome in worker.outcomes():
+                    take(outcome)
+            except EOFError:
+                worker.process.join()
+                code = worker.process.exitcode
+                if code == 0:
+                    workers[i] = None
+                    continue
+                take(_without_answer(worker.name, f"the process ended with exit code {code}"))
+                workers[i] = worker.replaced()
+            else:
+                if worker.name and time.monotonic() - worker.since > limit:
+                    take(_without_answer(worker.name, f"no answer after {limit:g} seconds"))
+                    workers[i] = worker.replaced()
+        workers = [worker for worker in workers if worker is not None]
     return seen, wrong
 
 
@@ -163,18 +240,6 @@ def _count(seen, outcome):
         seen[group] = (cases + 1, refused + bool(outcome.refused), worst, name)
 
 
-def _joined(parts):
-    seen, wrong = {}, {}
-    for some, bad in parts:
-        for group, (cases, refused, worst, name) in some.items():
-            before = seen.get(group, (0, 0, 0.0, ""))
-            worse = (worst, name) if worst > before[2] else before[2:]
-            seen[group] = (before[0] + cases, before[1] + refused, *worse)
-        for kind, outcomes in bad.items():
-            wrong.setdefault(kind, []).extend(outcomes)
-    return seen, wrong
-
-
 def summary_of(seen, wrong):
     """A table of what was tried, and the counterexamples, one a kind."""
     lines = [f"{'':44}{'cases':>8}{'refused':>9}{'worst ratio':>13}  in case"]
@@ -194,6 +259,7 @@ def main(arguments=None):
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=None, help="the first; by default of the time")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--limit", type=float, default=_LIMIT, help="seconds for a case")
     parser.add_argument("--case")
     parser.add_argument("--recipe")
     asked = parser.parse_args(arguments)
@@ -208,9 +274,7 @@ def main(arguments=None):
     count = max(asked.processes, 1)
     seeds = [seed + 10**9 * i for i in range(count)]
     print(f"{count} processes for {asked.minutes:g} minutes, seeds from {seeds}", flush=True)
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        parts = list(pool.map(searched, seeds, [60 * asked.minutes] * count))
-    seen, wrong = _joined(parts)
+    seen, wrong = searched(seeds, 60 * asked.minutes, asked.limit)
     print(summary_of(seen, wrong))
     return int(bool(wrong))
 

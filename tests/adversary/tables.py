@@ -142,7 +142,7 @@ def rows_of(recipe):
         if recipe["mean"]:
             rows = rows + recipe["mean"] * rng.integers(1, 4, p)
         if recipe["constant"]:
-            rows[:, : recipe["constant"]] = np.array([0.1, 1e8 + 0.1])[: recipe["constant"]][:p]
+            rows[:, : recipe["constant"]] = np.resize([0.1, 1e8 + 0.1], min(recipe["constant"], p))
         if recipe["first"]:
             rows[0] *= recipe["first"]
         rows = _ordered(rows, recipe["order"], rng)

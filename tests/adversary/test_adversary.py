@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import search
+import tables
 from claims import FACTOR, findings_of, worst_of
 from known import KNOWN
 from oracle import LONG, LONG_EPS, truth
@@ -20,6 +21,14 @@ from threadpoolctl import threadpool_limits
 extended = pytest.mark.skipif(LONG_EPS > 1e-18, reason="longdouble is no more than a double here")
 # Cases of the search in a run of all tests, in as many parts: about half a minute together.
 CASES, PARTS, FIRST = 300, 6, 0
+# Where rows may be that need a library of ``make test-engines``.
+ON_ENGINES = {"dask", "torch"}
+
+
+def _marked(case):
+    """A known case, marked if it imports torch."""
+    marks = [pytest.mark.engines] if "torch" in case.__code__.co_names else []
+    return pytest.param(case, id=case.__name__, marks=marks)
 
 
 @pytest.fixture(autouse=True)
@@ -56,18 +65,58 @@ def test_the_oracle_knows_spectra_that_are_exact_in_doubles(n, p, far):
     assert np.abs(away).max() <= 2 * found.slack * exact[0]
 
 
-@pytest.mark.parametrize("case", KNOWN, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("value", [2.4557764e37, 1e8 + 0.1])
+def test_the_oracle_knows_constant_columns_of_any_weights(value):
+    rows, weights = np.full((30_000, 2), value), np.full(30_000, 1e-6)
+    weights[[17, 11_000]] = 1e6
+    found = truth(rows, weights)
+    assert (found.near == value).all()
+    assert not found.offset.any()
+    assert not found.variances.any()
+
+
+def test_a_process_that_crashes_is_a_counterexample():
+    _, wrong = search.searched([-1], 0.0, report=lambda *_, **__: None)
+    (outcomes,) = wrong.values()
+    assert "exit code 1" in outcomes[0].worst.check
+
+
+def test_more_constant_columns_than_there_are_constants():
+    recipe = {**search.recipe_of(0), "n": 67, "p": 6, "constant": 4, "power": 0, "dtype": "float64"}
+    rows, _ = tables.rows_of({**recipe, "first": 0})
+    assert (rows[:, :4] == rows[0, :4]).all()
+
+
+@pytest.mark.parametrize("case", [_marked(case) for case in KNOWN])
 @extended
 def test_known_cases_are_right_or_said_to_be_wrong(case, tmp_path):
     worst = worst_of(findings_of(case(tmp_path)))
     assert worst.ratio <= FACTOR, f"{worst.ratio:.3g} × the claim: {worst.check}, {worst.detail}"
 
 
+def _outcomes(seeds, *, engines):
+    """Outcomes of the cases whose rows are on an engine, or of the others."""
+    recipes = {seed: search.recipe_of(seed) for seed in seeds}
+    return [
+        search.attacked(recipe, str(seed))
+        for seed, recipe in recipes.items()
+        if (recipe["source"] in ON_ENGINES) == engines
+    ]
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 @extended
 def test_no_error_is_ten_times_what_is_claimed(part):
-    seeds = range(FIRST + part, FIRST + CASES, PARTS)
-    outcomes = [search.attacked(search.recipe_of(seed), str(seed)) for seed in seeds]
+    _check(_outcomes(range(FIRST + part, FIRST + CASES, PARTS), engines=False))
+
+
+@pytest.mark.engines
+@extended
+def test_no_error_on_an_engine_is_ten_times_what_is_claimed():
+    _check(_outcomes(range(FIRST, FIRST + CASES), engines=True))
+
+
+def _check(outcomes):
     wrong = [str(outcome) for outcome in outcomes if outcome.wrong]
     assert not wrong, "\n".join(wrong)
     # Most cases are compared: a search that is refused everywhere finds nothing.

@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from princomp import PCA
-from princomp import diagnostics as d
+from princomp import PCA, diagnostics as d
 
 HERE = Path(__file__).parents[1] / "references"
 # R printed 15 digits; 12 stand here.

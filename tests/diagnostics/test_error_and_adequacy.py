@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from princomp import PCA
+from princomp import PCA, diagnostics as d
 from princomp.diagnostics import bartlett, kmo, reconstruction_error
 from princomp.errors import (
     ConstantColumnError,
@@ -61,7 +60,7 @@ def test_small_errors_are_not_differences_of_large_ones(rng):
 
 
 def test_mistaken_arguments_of_the_error(arrests, unit):
-    with pytest.raises(ParameterError, match="no rows are given"):
+    with pytest.raises(ParameterError, match="weights were given without X"):
         reconstruction_error(unit, weights=np.ones(50))
     with pytest.raises(NotFiniteError, match="no row of X"):
         reconstruction_error(unit, arrests, np.zeros(50))
@@ -127,7 +126,7 @@ def test_what_has_no_correlations(arrests):
     for test in (bartlett, kmo):
         with pytest.raises(ConstantColumnError, match="'x2'"):
             test(PCA(2).fit(X))
-        with pytest.raises(NotAvailableError, match="this fit kept Columns") as caught:
+        with pytest.raises(NotAvailableError, match="this fit stores Columns only") as caught:
             test(PCA(2, svd_solver="arpack").fit(arrests))
         assert "covariance_eigh" in caught.value.hint
     with pytest.raises(ShapeError, match="3 rows of 4 columns"):
@@ -135,3 +134,13 @@ def test_what_has_no_correlations(arrests):
     with pytest.raises(NotAvailableError, match="number of rows"):
         bartlett(PCA.from_covariance(np.cov(arrests.T)))
     assert kmo(PCA.from_covariance(np.cov(arrests.T))).overall == pytest.approx(0.653815, abs=5e-7)
+
+
+def test_rows_that_are_not_needed_are_ignored_with_a_warning(arrests):
+    model = PCA(2, scale="unit").fit(arrests)
+    for function in (d.bartlett, d.kmo, d.limits, d.variables):
+        with pytest.warns(UserWarning, match="needs the model alone: the rows are ignored"):
+            found = function(model, arrests)
+        assert str(found) == str(function(model))
+    with pytest.warns(UserWarning, match="ignored"):
+        assert d.limits(model, arrests, 0.9) == d.limits(model, 0.9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,7 @@ import pytest
 
 import princomp
 from command_line import ENVIRONMENT, ROOT
-from princomp import PCA, load
-from princomp import diagnostics as d
+from princomp import PCA, diagnostics as d, load, read_table
 from princomp.errors import ColumnError, ParameterError
 
 STATES = ROOT / "examples" / "usarrests.csv"
@@ -86,6 +86,16 @@ def test_set_output_is_heeded(frames, arrests):
     assert type(d.variables(model)) is pl.DataFrame
 
 
+@pytest.mark.parametrize("wanted", ["default", "pandas", "polars"])
+@pytest.mark.parametrize("kind", list(FRAMES))
+def test_a_frame_gives_tables_of_its_kind_whatever_set_output_says(frames, model, kind, wanted):
+    model = copy(model).set_output(transform=wanted)
+    X = frames[kind]
+    y = [float(i) for i in range(50)]
+    for table in (d.rows(model, X, ids="State"), d.outliers(model, X), d.metadata(model, X, y)):
+        assert type(table) is FRAMES[kind]
+
+
 def test_the_index_of_a_pandas_frame_stays(frames, model):
     X = frames["pandas"].set_index("State")
     for table in (d.rows(model, X), d.distances(model, X)):
@@ -129,7 +139,10 @@ def test_categories_and_numbers_of_every_library(frames, model):
 def test_files_name_their_rows(model, tmp_path):
     table = d.outliers(model, STATES, ids="State", frame="listing")
     assert table["row"].tolist() == ["Alaska", "Rhode Island"]
-    assert d.outliers(model, STATES, frame="listing")["row"].tolist() == [1, 38]
+    found = d.outliers(model, STATES, frame="listing")
+    assert found["row"].tolist() == ["Alaska", "Rhode Island"]
+    numbered = read_table(STATES, id_column=False)
+    assert d.outliers(model, numbered, frame="listing")["row"].tolist() == [1, 38]
     with pytest.raises(ColumnError, match="Country"):
         d.outliers(model, STATES, ids="Country")
     model.save(tmp_path / "m.pca")

@@ -106,7 +106,7 @@ def test_all_components_leave_no_q(arrests):
     found = limits(model)
     assert found.q is None
     assert found.t2_new is not None
-    with pytest.warns(UserWarning, match=r"Q has no limit .*k = p = 4"):
+    with pytest.warns(UserWarning, match=r"Q has no limit, .*k = p = 4"):
         table = outliers(model, arrests, frame="listing")
     assert np.isnan(table["q_limit"]).all()
     assert set(table["beyond"]) == {"T2"}
@@ -121,10 +121,10 @@ def test_too_few_rows_have_no_limit_of_t2(n, rng):
     found = limits(model)
     assert (found.t2_new, found.t2_training, found.q) == (None, None, None)
     assert "too few" in found.reasons["t2"]
-    with pytest.raises(NotAvailableError, match="neither statistic has a limit") as caught:
+    with pytest.raises(NotAvailableError, match="neither T² nor Q has a limit") as caught:
         outliers(model, X)
     assert "too few" in str(caught.value)
-    assert "vary in no direction" in str(caught.value)
+    assert "do not vary outside" in str(caught.value)
 
 
 def test_one_row_more_is_enough(rng):
@@ -139,7 +139,7 @@ def test_components_without_variance_count_to_q_and_not_to_t2(rng):
     model = PCA(3).fit(X)
     found = limits(model)
     assert found.components == 2
-    assert "vary in no direction" in found.reasons["q"]
+    assert "do not vary outside" in found.reasons["q"]
     table = distances(model, np.array([[0.0, 0.0, 1.0]]), frame="listing")
     # the normal of the plane is (1, −1, −1)/√3
     offset = (np.array([0.0, 0.0, 1.0]) - X.mean(axis=0)) @ [1, -1, -1] / np.sqrt(3)
@@ -151,14 +151,14 @@ def test_constant_rows_have_no_limit():
     model = PCA(1).fit(np.ones((10, 3)))
     found = limits(model)
     assert found.reasons == {
-        "t2": "no component has variance",
-        "q": "the rows of the fit vary in no direction that is left out",
+        "t2": "all components have zero variance",
+        "q": "the rows of the fit do not vary outside the components",
     }
     table = distances(model, np.ones((10, 3)), frame="listing")
     assert table["t2"].tolist() == table["q"].tolist() == [0.0] * 10
 
 
-def test_what_the_limits_suppose_is_said(arrests):
+def test_what_the_limits_suppose_is_reported(arrests):
     assert "center=False" in limits(PCA(2, center=False).fit(arrests)).reasons["t2"]
     unknown = PCA.from_covariance(np.cov(arrests.T), n_components=2)
     found = limits(unknown)

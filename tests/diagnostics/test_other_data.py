@@ -1,23 +1,16 @@
-"""Data that took no part in the fit: columns, categories, metadata, with their lawful extremes."""
+"""Data that took no part in the fit: columns, categories, metadata, with their valid extremes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from princomp import PCA
 from princomp.diagnostics import categories, metadata, rows, supplementary_columns
 from princomp.diagnostics.associations import adjusted
-from princomp.errors import (
-    ColumnError,
-    NotFiniteError,
-    NotNumericError,
-    ParameterError,
-    ShapeError,
-)
+from princomp.errors import ColumnError, NotFiniteError, NotNumericError, ParameterError, ShapeError
 
 
 def lines(table, **wanted):
@@ -129,7 +122,7 @@ def test_the_v_test_by_hand(arrests, unit):
     assert table["v_test"][0] == pytest.approx(t[:20].mean() / deviation, rel=1e-12)
 
 
-def test_groups_of_one_and_two_are_lawful(arrests, unit):
+def test_groups_of_one_and_two_are_valid(arrests, unit):
     g = np.repeat(["one", "two", "rest"], [1, 2, 47])
     table = categories(unit, arrests, {"g": g}, frame="listing")
     assert table["n"][lines(table, component="PC1")].tolist() == [1, 47, 2]
@@ -158,7 +151,7 @@ def test_rows_without_a_category_are_left_out(arrests, unit):
 # ---- metadata --------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_computed_is_said_column_by_column(arrests, unit):
+def test_what_cannot_be_computed_is_reported_column_by_column(arrests, unit):
     data = {
         "constant": np.ones(50),
         "one": ["same"] * 50,
@@ -174,7 +167,7 @@ def test_what_cannot_be_computed_is_said_column_by_column(arrests, unit):
     assert notes["id"] == "nearly unique: 50 categories in 50 rows"
     assert notes["nearly"].startswith("nearly unique")
     assert "neither numbers nor categories" in notes["day"]
-    assert notes["empty"] == "0 rows have a value"
+    assert notes["empty"] == "fewer than two rows have a value"
     assert notes["good"] == ""
     assert np.isfinite(table["p_value"]).tolist() == [False] * 6 + [True]
     # one test only: nothing to adjust
@@ -233,9 +226,9 @@ def test_mistaken_arguments_are_named(arrests, unit):
         metadata(unit, arrests, {"x": [0, np.inf] + [1.0] * 48})
     with pytest.raises(ParameterError, match="component 3"):
         categories(unit, arrests, ["a", "b"] * 25, components=3)
-    with pytest.raises(ParameterError, match="holds no columns"):
+    with pytest.raises(ParameterError, match="no named columns"):
         metadata(unit, arrests, "file.csv")
-    with pytest.raises(ParameterError, match="holds no columns"):
+    with pytest.raises(ParameterError, match="has no columns"):
         metadata(unit, arrests, np.ones((50, 2, 2)))
     with pytest.raises(ShapeError, match="no column"):
         metadata(unit, arrests, {})

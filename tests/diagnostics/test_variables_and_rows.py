@@ -1,12 +1,11 @@
-"""Axes, loadings and correlations told apart; cos² and contributions that sum to what they must."""
+"""Axes, loadings and correlations; sums of cos² and contributions."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from princomp import PCA
 from princomp.diagnostics import Listing, rows, variables
@@ -106,7 +105,7 @@ def test_an_unknown_component_is_named(unit, wrong):
 @pytest.mark.parametrize(
     ("options", "word"), [({"form": "tall"}, "tall"), ({"frame": "excel"}, "excel")]
 )
-def test_other_unlawful_words_are_named(unit, options, word):
+def test_other_invalid_values_are_named(unit, options, word):
     with pytest.raises(ParameterError, match=word) as caught:
         variables(unit, **options)
     assert caught.value.place == {"parameter": next(iter(options))}
@@ -209,7 +208,7 @@ def test_large_means_do_not_show(rng):
         np.testing.assert_allclose(far[name], near[name], atol=1e-11, err_msg=name)
 
 
-def test_what_does_not_fit_is_said(arrests, unit):
+def test_what_does_not_fit_is_reported(arrests, unit):
     with pytest.raises(ShapeError, match="3 features"):
         rows(unit, arrests[:, :3])
     with pytest.raises(ShapeError, match="weights has shape"):
@@ -220,9 +219,9 @@ def test_what_does_not_fit_is_said(arrests, unit):
         rows(unit, iter([arrests]), np.ones(51))
     with pytest.raises(ShapeError, match="there are more rows"):
         rows(unit, iter([arrests]), np.ones(49))
-    with pytest.raises(ShapeError, match="2 ids do not fit 50 rows"):
+    with pytest.raises(ShapeError, match="2 ids were given for 50 rows"):
         rows(unit, arrests, ids=["a", "b"])
-    with pytest.raises(ShapeError, match="2 ids do not fit 50 rows"):
+    with pytest.raises(ShapeError, match="2 ids were given for 50 rows"):
         rows(unit, iter([arrests]), ids=["a", "b"])
     with pytest.raises(ColumnError, match="no column 'State'"):
         rows(unit, arrests, ids="State")
@@ -232,7 +231,7 @@ def test_what_does_not_fit_is_said(arrests, unit):
 def test_missing_values_are_refused_with_their_place_or_stay_in_their_row(arrests, unit):
     holes = arrests.copy()
     holes[7, 2] = np.nan
-    with pytest.raises(NotFiniteError, match=r"X\[7, 2\]"):
+    with pytest.raises(NotFiniteError, match=r"row 7, column 2"):
         rows(unit, holes)
     table = rows(PCA(2, missing="drop").fit(holes), holes, frame="listing")
     assert np.flatnonzero(np.isnan(table["score_PC1"])).tolist() == [7]

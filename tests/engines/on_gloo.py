@@ -11,7 +11,7 @@ SERVER = Server("gloo", 2)
 
 
 def missing():
-    return None if find_spec("torch") else "torch is not installed"
+    return None if find_spec("torch") else "torch is not installed: make test-engines"
 
 
 def fit(parts, **parameters):

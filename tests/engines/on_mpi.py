@@ -12,8 +12,8 @@ SERVER = Server("mpi", 4)
 
 def missing():
     if find_spec("mpi4py") is None:
-        return "mpi4py is not installed"
-    return None if mpiexec() else "mpiexec is not there (pip install mpich)"
+        return "mpi4py is not installed: pip install 'princomp[mpi]'"
+    return None if mpiexec() else "no mpiexec: pip install mpich"
 
 
 def fit(parts, **parameters):

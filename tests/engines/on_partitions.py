@@ -9,25 +9,25 @@ import numpy as np
 
 from princomp import PCA
 from princomp.engines.distributed import Distributed
-from princomp.engines.local import share_of
-from princomp.engines.shares import joined
+from princomp.engines.local import reduce_partition
+from princomp.engines.partial_result import PartialResult
 
 
 @dataclass(kw_only=True, eq=False)
 class Partitions(Distributed):
     parts: list
 
-    def share(self, kind, *, drop, precise):
+    def reduce(self, kind, *, drop, precise):
         # What travels must survive the way.
         kind = pickle.loads(pickle.dumps(kind))
-        shares = [share_of(kind, part, drop=drop, precise=precise) for part in self.parts]
+        shares = [reduce_partition(kind, part, drop=drop, precise=precise) for part in self.parts]
         shares = [pickle.loads(pickle.dumps(share)) for share in shares]
         while len(shares) > 1:
             pairs = zip(shares[::2], shares[1::2], strict=False)
-            shares = [joined(*pair) for pair in pairs] + shares[len(shares) // 2 * 2 :]
+            shares = [PartialResult.merge(*pair) for pair in pairs] + shares[len(shares) // 2 * 2 :]
         return shares[0]
 
-    def mapped(self, function, names, dtype):
+    def map_rows(self, function, names, dtype):
         function = pickle.loads(pickle.dumps(function))
         return [function(part) for part in self.parts if part.shape[0]]
 

@@ -18,7 +18,7 @@ def missing():
     if find_spec("pyspark") is None:
         return "pyspark is not installed: pip install 'princomp[spark]'"
     if shutil.which("java") is None:
-        return "Spark needs Java 17 or newer: apt install openjdk-17-jre-headless"
+        return "Spark needs Java 17 or newer: apt-get install openjdk-17-jre-headless"
     return None
 
 

@@ -12,7 +12,7 @@ from princomp import PCA
 
 def missing():
     if find_spec("array_api_strict") is None:
-        return "array_api_strict is not installed"
+        return "array_api_strict is not installed: pip install array-api-strict"
     return None
 
 

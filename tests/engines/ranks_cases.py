@@ -127,12 +127,12 @@ def fit_file(comm, pattern, **parameters):
     return PCA(**parameters).fit(path if os.path.exists(path) else None, comm=comm)
 
 
-def fit_told(comm, tables):
-    """Who is told of the progress."""
+def fit_with_progress(comm, tables):
+    """Collects progress reports."""
     rank, _ = _numbers(comm)
-    told = []
-    PCA(2).fit(tables[rank], comm=comm, progress=told.append)
-    return len(told)
+    reported = []
+    PCA(2).fit(tables[rank], comm=comm, progress=reported.append)
+    return len(reported)
 
 
 def fit_checkpoint(comm, tables, path):
@@ -209,15 +209,13 @@ def mixed_calls(comm, tables):
 
 def threads(comm, tables):
     """Threads that a rank would take, without the word of the environment."""
-    from princomp.engines.ranks import fit_together
-    from princomp.together import _opened_here
+    from princomp.engines.mpi.rows import spmd_fit
+    from princomp.estimators.ranks import rows_of_rank
 
     rank, _ = _numbers(comm)
     os.environ.pop("OMP_NUM_THREADS", None)
     try:
-        _, found = fit_together(
-            comm, {}, lambda: _opened_here(tables[rank], None), lambda r: r.threads
-        )
+        _, found = spmd_fit(comm, {}, lambda: rows_of_rank(tables[rank], None), lambda r: r.threads)
     finally:
         os.environ["OMP_NUM_THREADS"] = "1"
     return found
@@ -225,10 +223,9 @@ def threads(comm, tables):
 
 def mapped(comm, tables, kernel, count, seed):
     """A map and its fit: rank 0 chooses and maps, as if all rows were its own."""
-    from princomp.engines.agreement import Here
-    from princomp.engines.ranks import fit_together, no_rows
-    from princomp.feature_maps import Nystrom, landmarks
-    from princomp.feature_maps import mapped as through
+    from princomp.engines.mpi.agreement import RankInput
+    from princomp.engines.mpi.rows import empty_input, spmd_fit
+    from princomp.kernel_pca.feature_maps import Nystrom, landmarks, mapped as through
 
     rows = tables[_numbers(comm)[0]]
 
@@ -237,6 +234,6 @@ def mapped(comm, tables, kernel, count, seed):
         return map.points, PCA(3).fit(through(everywhere, map))
 
     def read():
-        return no_rows(rows) or Here(rows, rows.shape[1])
+        return empty_input(rows) or RankInput(rows, rows.shape[1])
 
-    return fit_together(comm, {"call": "test"}, read, lead)[1]
+    return spmd_fit(comm, {"call": "test"}, read, lead)[1]

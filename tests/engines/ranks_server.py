@@ -110,7 +110,7 @@ def serve(comm):
     """Do jobs, all ranks together, until rank 0 hears of no more."""
     import ranks_cases
 
-    from princomp.engines.communicators import communicator
+    from princomp.engines.mpi.communicators import communicator
 
     while True:
         with communicator(comm) as line:
@@ -125,7 +125,7 @@ def serve(comm):
             # Notes do not travel with every exception.
             outcome.place = {**getattr(error, "place", {}), "notes": notes_of(error)}
         with communicator(comm) as line:
-            outcomes = line.gathered(outcome)
+            outcomes = line.gather(outcome)
         if line.rank == 0:
             part = Path(f"{job}.part")
             part.write_bytes(pickle.dumps(outcomes))

@@ -111,7 +111,7 @@ def test_a_column_of_weights_on_dask(parts):
     online.partial_fit(there.partitions[1:2], sample_weight="times")
     online.forget(there.partitions[1:2], sample_weight="times")
     np.testing.assert_allclose(online.eigenvalues_, before, rtol=1e-11)
-    with pytest.raises(ParameterError, match="is no column of X"):
+    with pytest.raises(ParameterError, match="is not a column of X"):
         KernelPCA(**OPTIONS, n_landmarks=60).fit(there, sample_weight="time")
     plain = PCA(2).fit(X, sample_weight=weights)
     added = PCA(2).partial_fit(there, sample_weight="times")

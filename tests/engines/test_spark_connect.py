@@ -29,5 +29,5 @@ def test_a_connect_session_does_the_same():
     assert found["scores"] < 1e-11
     assert found["arrays"] < 1e-11
     assert found["rows"] == 60
-    assert found["columns"] == ["a", "b", "c", "pca0", "pca1"]
-    assert found["place"] == {"row": 42, "column": "b"}
+    assert found["columns"] == ["a", "b", "c", "PC1", "PC2"]
+    assert found["place"] == {"row": 41, "column": "b"}

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from command_line import ENVIRONMENT
-from princomp import checkpoint as module
-from princomp.checkpoint import Checkpoint
+from princomp.io import checkpoint as module
+from princomp.io.checkpoint import Checkpoint
 
 
 class Stopped(Exception):  # noqa: N818  (a signal, not an error)
@@ -33,9 +33,9 @@ def small_blocks(monkeypatch, *, numbers=1, wide=2**8 * 12):
     monkeypatch.setattr("princomp.summaries.blocks._PANEL_NUMBERS", numbers)
     monkeypatch.setattr("princomp.summaries.sketch._WIDE_NUMBERS", wide)
     monkeypatch.setattr("princomp.engines.local._THREADS_PAY", 1)
-    monkeypatch.setattr("princomp.sources.files._SMALL", 0)
-    monkeypatch.setattr("princomp.fitting.fit._HEAD", 10_000)
-    monkeypatch.setattr("princomp.progress._EVERY", 0.0)
+    monkeypatch.setattr("princomp.io.readers.files._SMALL", 0)
+    monkeypatch.setattr("princomp.core.fit._HEAD", 10_000)
+    monkeypatch.setattr("princomp.engines.run_context._EVERY", 0.0)
 
 
 def often(monkeypatch):

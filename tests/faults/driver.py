@@ -24,9 +24,9 @@ import pytest
 
 from faults.disk import bits, often, small_blocks
 from princomp import PCA
-from princomp import checkpoint as module
-from princomp.checkpoint import Checkpoint
-from princomp.passes import Passes
+from princomp.engines.run_context import RunContext
+from princomp.io import checkpoint as module
+from princomp.io.checkpoint import Checkpoint
 
 
 def cli(spec, words):
@@ -40,13 +40,13 @@ def cli(spec, words):
 
 def _slow(pause):
     """Let a fit rest after each block, when its checkpoint is written."""
-    own = Passes.advance
+    own = RunContext.advance
 
     def advance(self, state):
         own(self, state)
         time.sleep(pause)
 
-    Passes.advance = advance
+    RunContext.advance = advance
 
 
 def _fit(spec, before=lambda: None):
@@ -75,7 +75,7 @@ def _ended(child):
 
 
 def _reached(path):
-    """Passes done, and the row of the next, as the checkpoint has them; nothing without one."""
+    """RunContext done, and the row of the next, as the checkpoint has them; nothing without one."""
     if not any(name.exists() for name in Checkpoint.files(path)[:2]):
         return [0, 0]
     passes = module._newest(Path(path))[2]["passes"]
@@ -99,21 +99,21 @@ def kills(spec):
 
 def gaps(spec):
     """Kill before each of the calls that saves are made of; the fit then goes on."""
-    told = []
+    message = []
     for number in range(1, spec["calls"] + 1):
         Checkpoint.remove(spec["checkpoint"])
         killed = _ended(_fit(spec, partial(_kill_before, number)))
         reached = _reached(spec["checkpoint"])
         whole = not _ended(_fit(spec))
         same = Path(spec["out"]).read_bytes().hex() == spec["bits"]
-        told.append([number, killed, reached, whole and same])
+        message.append([number, killed, reached, whole and same])
     # One run through all: each process gets a save or two further.
     Checkpoint.remove(spec["checkpoint"])
     chain = 0
     while chain < 60 and _ended(_fit(spec, partial(_kill_before, 5 + chain % 7))):
         chain += 1
     same = chain < 60 and Path(spec["out"]).read_bytes().hex() == spec["bits"]
-    print(json.dumps({"told": told, "chain": chain, "same": same}))
+    print(json.dumps({"message": message, "chain": chain, "same": same}))
 
 
 def _kill_before(number):

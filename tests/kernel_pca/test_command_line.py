@@ -13,9 +13,9 @@ import pytest
 
 import princomp as package
 from command_line import ARRESTS, left_in, numbers, spawn, write_csv
-from princomp.cli import by_kernel
+from princomp.cli import kernel_options as by_kernel
 from princomp.errors import NotAvailableError, ParameterError
-from princomp.kernel_functions import KERNELS
+from princomp.kernel_pca.functions import KERNELS
 
 KERNEL = ("fit", ARRESTS, "--id", "State", "--kernel", "rbf", "--gamma", "median", "-k", 2)
 BACK = (*KERNEL, "--pre-image", "fixed_point")
@@ -62,7 +62,7 @@ def test_a_fit_writes_what_a_linear_fit_writes_but_no_loadings(
     assert done.err == f"note: {by_kernel.NO_LOADINGS}\n"
     rate = expected.accumulated_rate_[-1]
     assert f"50 rows × 4 columns, kernel rbf, gamma {expected.gamma_:.6g}: 2 comp" in done.out
-    assert f"2 components hold {rate:.1%} of the variance in its feature space" in done.out
+    assert f"2 components explain {rate:.1%} of the variance in its feature space" in done.out
     folder = tmp_path / "usarrests_pca"
     assert left_in(folder) == ["eigenvalues.csv", "model.pca", "scores.csv"]
     lines = (folder / "scores.csv").read_text().splitlines()
@@ -315,15 +315,20 @@ def test_what_cannot_be_merged_says_why(princomp, tmp_path):
         ).fit(X).save(tmp_path / f"{name}.pca")
     package.KernelPCA(2, kernel="rbf").fit(X).save(tmp_path / "exact.pca")
     package.PCA(2).fit(X).save(tmp_path / "linear.pca")
-    for first, second, told, code in (
-        ("one", "other", "other.pca does not go with one.pca: the two fits have other maps", 2),
+    for first, second, reported, code in (
+        (
+            "one",
+            "other",
+            "other.pca does not go with one.pca: the two fits have different feature maps",
+            2,
+        ),
         ("exact", "exact", "exact.pca is an exact kernel PCA", 65),
         ("one", "linear", "linear.pca does not go with one.pca: merge takes a fitted Kernel", 2),
         ("linear", "one", "one.pca does not go with linear.pca: merge takes a fitted PCA", 2),
     ):
         done = princomp("merge", f"{first}.pca", f"{second}.pca", "-m", "m.pca", "--json")
         assert done.code == code
-        assert told in done.error["message"]
+        assert reported in done.error["message"]
         assert done.error["hint"]
     assert not (tmp_path / "m.pca").exists()
 
@@ -332,57 +337,69 @@ def test_what_cannot_be_merged_says_why(princomp, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
-        (("--gamma", 1), "--gamma is of a kernel PCA: add --kernel"),
-        (("--degree", 2), "--degree is of a kernel PCA"),
-        (("--coef0", 2), "--coef0 is of a kernel PCA"),
-        (("--approximation", "nystrom"), "--approximation is of a kernel PCA"),
-        (("--landmarks", 20), "--landmarks is of a kernel PCA"),
-        (("--landmark-rule", "kmeans"), "--landmark-rule is of a kernel PCA"),
-        (("--pre-image", "ridge"), "--pre-image is of a kernel PCA"),
-        (("--alpha", 1), "--alpha is of a kernel PCA"),
+        (("--gamma", 1), "--gamma has no effect without --kernel poly, rbf"),
+        (("--degree", 2), "--degree has no effect without --kernel poly"),
+        (("--coef0", 2), "--coef0 has no effect without --kernel poly or sigmoid"),
+        (("--approximation", "nystrom"), "--approximation has no effect without --kernel"),
+        (("--landmarks", 20), "--landmarks has no effect without --approximation"),
+        (
+            ("--landmark-rule", "kmeans"),
+            "--landmark-rule has no effect without --approximation nystrom",
+        ),
+        (("--pre-image", "ridge"), "--pre-image has no effect without --kernel"),
+        (("--alpha", 1), "--alpha has no effect without --pre-image ridge"),
         (("--kernel", "rbf", "-k", "parallel"), "rule for a linear PCA"),
-        (("--kernel", "precomputed", "--scale", "unit"), "--kernel precomputed has none"),
-        (("--kernel", "rbf", "--scale", "mad"), "--scale mad is of a robust fit"),
-        (("--kernel", "rbf", "--no-center"), "--no-center does not go with --kernel"),
-        (("--kernel", "rbf", "--solver", "full"), "--solver does not go with --kernel"),
-        (("--kernel", "rbf", "--checkpoint", "c"), "--checkpoint does not go with --kernel"),
-        (("--kernel", "rbf", "--robust"), "--robust does not go with --kernel"),
-        (("--kernel", "rbf", "--support", "0.6"), "--support does not go with --kernel"),
-        (("--kernel", "linear", "--gamma", 1), "--gamma says nothing to the kernel linear"),
-        (("--kernel", "rbf", "--degree", 2), "--degree says nothing to the kernel rbf"),
-        (("--kernel", "rbf", "--coef0", 2), "--coef0 says nothing to the kernel rbf"),
-        (("--kernel", "rbf", "--landmarks", 20), "--landmarks says nothing without"),
-        (("--kernel", "rbf", "--seed", 1), "--seed says nothing without --approximation"),
-        (("--kernel", "rbf", "--alpha", 1), "--alpha says nothing without --pre-image ridge"),
+        (("--kernel", "precomputed", "--scale", "unit"), "--kernel precomputed has not"),
+        (("--kernel", "rbf", "--scale", "mad"), "--scale mad is an option of robust fits"),
+        (("--kernel", "rbf", "--no-center"), "--no-center cannot be used with --kernel"),
+        (("--kernel", "rbf", "--solver", "full"), "--solver cannot be used with --kernel"),
+        (("--kernel", "rbf", "--checkpoint", "c"), "--checkpoint cannot be used with --kernel"),
+        (("--kernel", "rbf", "--robust"), "--robust cannot be used with --kernel"),
+        (("--kernel", "rbf", "--support", "0.6"), "--support has no effect without --robust"),
+        (("--kernel", "linear", "--gamma", 1), "--gamma has no effect without --kernel poly, rbf"),
+        (("--kernel", "rbf", "--degree", 2), "--degree has no effect without --kernel poly"),
+        (
+            ("--kernel", "rbf", "--coef0", 2),
+            "--coef0 has no effect without --kernel poly or sigmoid",
+        ),
+        (("--kernel", "rbf", "--landmarks", 20), "--landmarks has no effect without"),
+        (
+            ("--kernel", "rbf", "--seed", 1),
+            "--seed has no effect without --robust or --approximation",
+        ),
+        (("--kernel", "rbf", "--alpha", 1), "--alpha has no effect without --pre-image ridge"),
         (
             ("--kernel", "linear", "--pre-image", "ridge", "--alpha", 1),
-            "--alpha says nothing to the kernel linear",
+            "--alpha has no effect with --kernel linear",
         ),
         (
             ("--kernel", "rbf", "--approximation", "features", "--landmark-rule", "kmeans"),
-            "--landmark-rule says nothing without --approximation nystrom",
+            "--landmark-rule has no effect without --approximation nystrom",
         ),
         (
             ("--kernel", "rbf", "--approximation", "features", "--pre-image", "ridge"),
-            "random features keep none",
+            "random features do not keep",
         ),
-        (("--kernel", "cosine", "--pre-image", "distance"), "'distance' does not work"),
-        (("--kernel", "precomputed", "--missing", "drop"), "missing='drop' is of rows"),
-        (("--kernel", "rbf", "--gamma", "wide"), "'wide' is neither a number"),
-        (("--kernel", "rbf", "--gamma", -1), "'-1' is neither a number"),
-        (("--kernel", "rbf", "--gamma", "nan"), "gamma=nan is not lawful"),
-        (("--kernel", "rbf", "--approximation", "nystrom", "--landmarks", 0), "'0' is neither"),
+        (("--kernel", "cosine", "--pre-image", "distance"), "--pre-image distance does not work"),
+        (("--kernel", "precomputed", "--missing", "drop"), "--missing drop is for rows"),
+        (("--kernel", "rbf", "--gamma", "wide"), "'wide' is not a number"),
+        (("--kernel", "rbf", "--gamma", -1), "'-1' is not a number"),
+        (("--kernel", "rbf", "--gamma", "nan"), "gamma=nan is not valid"),
+        (
+            ("--kernel", "rbf", "--approximation", "nystrom", "--landmarks", 0),
+            "'0' is not a whole number",
+        ),
         (("--kernel", "magic"), "magic"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_before_any_work(
-    princomp, tmp_path, words, told
+    princomp, tmp_path, words, reported
 ):
     done = princomp("fit", ARRESTS, *words, "--json")
     assert done.code == 2
-    assert told in done.error["message"]
+    assert reported in done.error["message"]
     assert done.error["hint"]
     assert left_in(tmp_path) == []
 
@@ -398,11 +415,11 @@ def test_what_the_table_does_not_allow_is_refused(princomp, tmp_path):
     assert error["place"]["missing"] == ["UrbanPop", "Rape"]
 
 
-def test_many_rows_are_told_of_before_an_exact_fit():
+def test_many_rows_are_mentioned_before_an_exact_fit():
     exact = {"kernel": "rbf", "approximation": None}
-    (told,) = by_kernel.cost_notes(exact, 60_000)
-    assert "60,000 rows" in told
-    assert "--approximation nystrom" in told
+    (reported,) = by_kernel.cost_notes(exact, 60_000)
+    assert "60,000 rows" in reported
+    assert "--approximation nystrom" in reported
     for options, rows in (
         ({"kernel": "rbf", "approximation": "nystrom"}, 60_000),
         ({"kernel": None, "approximation": None}, 60_000),

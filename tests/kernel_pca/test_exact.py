@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from princomp import PCA, KernelPCA
-from princomp.arrays import EPS
 from princomp.errors import MemoryLimitError
+from princomp.linalg import EPS
 
 CHECKED = [
     KernelPCA(2),
@@ -110,6 +110,14 @@ def test_a_fraction_takes_the_fewest_that_exceed_it(n, rng):
         k = model.n_components_
         assert every[k - 1] > share
         assert k == 1 or every[k - 2] <= share
+
+
+def test_a_fraction_is_searched_for_in_fewer_rows_than_a_block_has_vectors(rng):
+    X = rng.standard_normal((10, 3))
+    model = KernelPCA(0.8, kernel="linear", eigen_solver="arpack").fit(X)
+    pca = PCA(0.8).fit(X)
+    assert model.n_components_ == pca.n_components_
+    np.testing.assert_allclose(model.explained_variance_, pca.explained_variance_, rtol=1e-13)
 
 
 def test_rows_that_count_twice_are_two_rows(rng):

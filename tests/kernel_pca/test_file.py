@@ -13,12 +13,7 @@ import princomp
 from command_line import left_in
 from model_bytes import opened, tampered
 from princomp import PCA, KernelPCA
-from princomp.errors import (
-    ModelFileError,
-    NotAvailableError,
-    OutputExistsError,
-    ParameterError,
-)
+from princomp.errors import ModelFileError, NotAvailableError, OutputExistsError, ParameterError
 
 _RNG = np.random.default_rng(4)
 ROWS = np.abs(_RNG.standard_normal((80, 5)) * np.linspace(2, 0.5, 5) + 3.0)
@@ -201,7 +196,7 @@ def _bytes(folder):
     return (folder / "m.pca").read_bytes()
 
 
-def test_a_given_matrix_is_left_out_and_that_is_said(tmp_path):
+def test_a_given_matrix_is_left_out_and_reported(tmp_path):
     model, X = MODELS["precomputed"]()
     other = back_again(model, tmp_path)
     assert not {"points", "X_fit_"} & set(opened(_bytes(tmp_path))[0])
@@ -451,8 +446,8 @@ def test_altered_arrays_are_refused(contents, load, case):
     assert caught.value.hint
 
 
-def test_a_pre_image_that_nobody_learned_and_a_fill_of_other_columns(contents, load, tmp_path):
-    with pytest.raises(ModelFileError, match="nobody learned"):
+def test_a_pre_image_that_was_not_learned_and_a_fill_of_other_columns(contents, load, tmp_path):
+    with pytest.raises(ModelFileError, match="says that there is none"):
         load(tampered(contents["ridge"], _put("learned", False)))
     PCA(2, missing="em").fit(HOLES[:, :4]).save(tmp_path / "f.pca")
     arrays, _, document = opened((tmp_path / "f.pca").read_bytes())

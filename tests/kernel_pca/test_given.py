@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from princomp import KernelPCA
 from princomp.errors import ParameterError, ShapeError
-from princomp.kernel_pca.rows import across
+from princomp.kernel_pca.rows import cross_matrix
 
 
 def rows_of(rng, n, p):
@@ -87,6 +87,6 @@ def test_the_kernel_of_new_rows_may_be_sparse_and_has_a_column_a_row(rng):
     model = KernelPCA(2, kernel="precomputed").fit(K)
     new = rng.standard_normal((3, 8))
     assert np.array_equal(model.transform(sp.csr_array(new)), model.transform(new))
-    assert np.array_equal(across(sp.csr_array(new), 8), new)
-    with pytest.raises(ShapeError, match="with 7 rows was given, and the fit is of 8"):
-        across(new[:, :7], 8)
+    assert np.array_equal(cross_matrix(sp.csr_array(new), 8), new)
+    with pytest.raises(ShapeError, match="has 7 columns, and the fit has 8 rows"):
+        cross_matrix(new[:, :7], 8)

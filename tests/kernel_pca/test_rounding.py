@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from princomp import KernelPCA
-from princomp.errors import DataError
+from princomp.errors import DataError, NotFiniteError
 
 N, P = 500, 5
 
@@ -83,3 +84,50 @@ def test_a_matrix_whose_diagonal_says_nothing(rng):
         assert ((model.eigenvalues_ > 0) == (np.arange(6) < 2)).all()
     with pytest.raises(DataError, match="negative"):
         KernelPCA(kernel="precomputed").fit(D)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian"])
+def test_full_columns_of_sparse_rows_are_shifted(kernel, rng):
+    """They have a mean that would cancel; the other columns stay sparse."""
+    X = np.where(rng.random((N, 6)) < 0.2, rng.standard_normal((N, 6)), 0.0)
+    X[:, :2] = np.round(rng.standard_normal((N, 2)) * 2**20) / 2**20
+    near = X.copy()
+    X[:, :2] += 2.0**30  # exactly
+    options = {"kernel": kernel, "gamma": None if kernel == "linear" else 0.1}
+    expected = KernelPCA(3, **options).fit(near)
+    model = KernelPCA(3, **options).fit(sp.csr_array(X))
+    np.testing.assert_allclose(model.explained_variance_, expected.explained_variance_, rtol=1e-12)
+    for rows in (X[:5], sp.csr_array(X[:5])):
+        np.testing.assert_allclose(model.transform(rows), expected.transform(near[:5]), atol=1e-11)
+
+
+def test_errors_of_equal_rows_are_no_variance():
+    """They are equal as well and add up: to n times one of them, not √n times."""
+    X = np.full((1500, 3), 1e10)
+    X[::128] += 0.04
+    options = {"kernel": "poly", "degree": 1, "coef0": 0, "gamma": 1}
+    for solver in ("arpack", "dense"):
+        model = KernelPCA(3, eigen_solver=solver, **options).fit(sp.csr_array(X))
+        assert (model.explained_variance_ == 0).all()
+
+
+@pytest.mark.parametrize(("kind", "size"), [(np.float32, 1e-22), (np.float64, 1e-160)])
+def test_values_that_underflow_are_refused(kind, size, rng):
+    """Else the variances would have few digits, or be zero, and nothing would say so."""
+    X = (size * rng.standard_normal((N, 3))).astype(kind)
+    with pytest.raises(NotFiniteError, match=f"too small.*{np.dtype(kind)}"):
+        KernelPCA(2).fit(X)
+    with pytest.raises(NotFiniteError, match="too small"):
+        KernelPCA(2, kernel="precomputed").fit(X @ X.T)
+
+
+@pytest.mark.parametrize("power", [-465, 496])
+def test_no_values_of_a_kernel_are_squared(power, rng):
+    X = rng.standard_normal((N, 3))
+    model = KernelPCA(2, eigen_solver="dense").fit(np.ldexp(X, power))
+    assert (model.certificate_.residuals < 1e-14).all()
+    expected = KernelPCA(2, eigen_solver="arpack").fit(X)
+    model = KernelPCA(2, eigen_solver="arpack").fit(np.ldexp(X, power))
+    found = np.ldexp(model.explained_variance_, -2 * power)
+    np.testing.assert_array_equal(found, expected.explained_variance_)
+    assert (model.certificate_.residuals == expected.certificate_.residuals).all()

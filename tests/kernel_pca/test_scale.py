@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from princomp import PCA, KernelPCA, load, tune
 from princomp.errors import ConstantColumnError, ParameterError, ShapeError
-from princomp.kernel_functions import median_gamma
+from princomp.kernel_pca.functions import median_gamma
 
 N, P = 240, 4
 NEW = 30
@@ -139,7 +139,10 @@ def test_weights_and_rows_that_are_left_out_count_in_the_scale(approximation, X)
     assert np.isfinite(filled.transform(holes)).all()
 
 
-@pytest.mark.parametrize("form", ["npy", "callable", "dask", "device"])
+@pytest.mark.parametrize(
+    "form",
+    ["npy", "callable", pytest.param("dask", marks=pytest.mark.engines), "device"],
+)
 def test_rows_of_any_origin(form, X, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "engines")
     given = {**NYSTROM, "n_landmarks": 40, "scale": "unit"}
@@ -190,7 +193,7 @@ def test_rows_come_go_and_merge_with_the_divisors_of_the_first(X):
     merged = halves[0].merge(halves[1])
     np.testing.assert_allclose(merged.eigenvalues_, whole.eigenvalues_, rtol=1e-9)
     other = KernelPCA(**NYSTROM, landmarks=first.landmarks_, scale=2 * divisors).fit(X)
-    with pytest.raises(ParameterError, match="other maps"):
+    with pytest.raises(ParameterError, match="different feature maps"):
         merged.merge(other)
 
 

@@ -17,93 +17,15 @@
 using std::ptrdiff_t;
 using std::vector;
 
-#define MOMENTS(isa, name, In)                                                                     \
-    extern "C" int princomp_##isa##_##name(const In *, ptrdiff_t, ptrdiff_t, ptrdiff_t,            \
-                                           const double *, double *);
-#define WIDE_PACK(isa, name, In, T)                                                                \
-    extern "C" int princomp_##isa##_##name(const In *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *, \
-                                           const double *, T *, double *);
-#define WIDE_ADD(isa, name, T)                                                                     \
-    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t,  \
-                                           ptrdiff_t, ptrdiff_t, const double *, const double *,   \
-                                           double, const double *, double *);                      \
-    extern "C" int princomp_##isa##_wide_mirror(double *, ptrdiff_t, ptrdiff_t, ptrdiff_t);
-#define TRIDIAGONAL(isa)                                                                           \
-    extern "C" int princomp_##isa##_tridiagonal_f64(double *, ptrdiff_t, double *, double *,       \
-                                                    double *, double *, void *);                   \
-    extern "C" int princomp_##isa##_tridiagonal_help(void *);                                      \
-    extern "C" int princomp_##isa##_tridiagonal_numbers(ptrdiff_t);
-#define PASS(isa, name, In, T, I)                                                                  \
-    extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t,            \
-                                           const double *, const double *, const T *, const T *,   \
-                                           T *, T *, double *, ptrdiff_t, ptrdiff_t);
-#define SCATTER(isa, name, In, I)                                                                  \
-    extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t, ptrdiff_t, \
-                                           const double *, double *, double *);
-#define DENSE(isa, name, T)                                                                        \
-    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
-                                           const T *, const T *, const T *, const T *, ptrdiff_t,  \
-                                           T *, T *, T *, double *, double *);
-#define ROW_PASS(isa, name, T)                                                                     \
-    extern "C" int princomp_##isa##_##name(                                                        \
-        const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *, const T *, const T *, const T *,    \
-        const double *, const double *, ptrdiff_t, T *, T *, double *, T *, double *);
-#define ACROSS(isa, name, T)                                                                       \
-    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
-                                           const T *, const T *, const T *, double *);
-#define COLUMNS(isa, name, T)                                                                      \
-    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t,             \
-                                           const double *, const double *, double *, double *);
-#define SCORES(isa, name, T)                                                                       \
-    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
-                                           const T *, const T *, ptrdiff_t, ptrdiff_t, T *, T *);
-#define MATMUL(isa, name, T)                                                                       \
-    extern "C" int princomp_##isa##_##name(const T *, ptrdiff_t, ptrdiff_t, ptrdiff_t, const T *,  \
-                                           ptrdiff_t, T *, ptrdiff_t);
-#define SPECTRUM(isa)                                                                              \
-    extern "C" int princomp_##isa##_spectrum_f64(const double *, ptrdiff_t, double, ptrdiff_t,     \
-                                                 double *);                                        \
-    extern "C" int princomp_##isa##_small_f64(const double *, ptrdiff_t, ptrdiff_t, ptrdiff_t,     \
-                                              double *);
-#define STORED(isa, name, In, I)                                                                   \
-    extern "C" int princomp_##isa##_##name(const In *, const I *, const I *, ptrdiff_t, ptrdiff_t, \
-                                           const double *, const double *, double *);
-#define DECLARED(isa)                                                                              \
-    SPECTRUM(isa)                                                                                  \
-    MOMENTS(isa, moments_f32, float)                                                               \
-    MOMENTS(isa, moments_f32_precise, float)                                                       \
-    TRIDIAGONAL(isa)                                                                               \
-    WIDE_PACK(isa, wide_pack_f32, float, float)                                                    \
-    WIDE_PACK(isa, wide_pack_f32_precise, float, double)                                           \
-    WIDE_PACK(isa, wide_pack_f64, double, double)                                                  \
-    WIDE_ADD(isa, wide_add_f32, float)                                                             \
-    WIDE_ADD(isa, wide_add_f64, double)                                                            \
-    ACROSS(isa, across_f32, float)                                                                 \
-    ACROSS(isa, across_f64, double)                                                                \
-    COLUMNS(isa, columns_f32, float)                                                               \
-    COLUMNS(isa, columns_f64, double)                                                              \
-    SCORES(isa, scores_f32, float)                                                                 \
-    SCORES(isa, scores_f64, double)                                                                \
-    MATMUL(isa, matmul_f32, float)                                                                 \
-    MATMUL(isa, matmul_f64, double)                                                                \
-    DENSE(isa, dense_pass_f32, float)                                                              \
-    DENSE(isa, dense_pass_f64, double)                                                             \
-    ROW_PASS(isa, row_pass_f32, float)                                                             \
-    ROW_PASS(isa, row_pass_f64, double)                                                            \
-    MOMENTS(isa, moments_f64, double)                                                              \
-    PASS(isa, csr_pass_f64_f64_i32, double, double, std::int32_t)                                  \
-    PASS(isa, csr_pass_f32_f64_i64, float, double, std::int64_t)                                   \
-    PASS(isa, csr_pass_f32_f32_i32, float, float, std::int32_t)                                    \
-    STORED(isa, csr_columns_f64_i32, double, std::int32_t)                                         \
-    STORED(isa, csr_columns_f32_i64, float, std::int64_t)                                          \
-    SCATTER(isa, csr_scatter_f64_i32, double, std::int32_t)                                        \
-    SCATTER(isa, csr_scatter_f32_i64, float, std::int64_t)
-
-DECLARED(plain)
+#define DECLARE_PLAIN(name, ...) extern "C" int princomp_plain_##name(__VA_ARGS__);
+PRINCOMP_FUNCTIONS(DECLARE_PLAIN)
 #if defined(__x86_64__)
-DECLARED(avx2)
-DECLARED(avx512)
-DECLARED(narrow)
+#define DECLARE_AVX2(name, ...) extern "C" int princomp_avx2_##name(__VA_ARGS__);
+#define DECLARE_AVX512(name, ...) extern "C" int princomp_avx512_##name(__VA_ARGS__);
+#define DECLARE_NARROW(name, ...) extern "C" int princomp_narrow_##name(__VA_ARGS__);
+PRINCOMP_FUNCTIONS(DECLARE_AVX2)
+PRINCOMP_FUNCTIONS(DECLARE_AVX512)
+PRINCOMP_FUNCTIONS(DECLARE_NARROW)
 #endif
 extern "C" int princomp_supported();
 
@@ -388,41 +310,22 @@ void row_images(const char *what, Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
     });
 }
 
-// Rows with each other, columns alone, and scores: of small integers too.
-template <class T, class Across, class Columns, class Scores>
-void sides(Across across, Columns columns, Scores scores, ptrdiff_t m, ptrdiff_t p) {
-    vector<T> x(m * p), high(p), low(p, T(1));
+// Sums and squares about a shift, of small integers.
+template <class T, class Kernel> void columns(Kernel kernel, ptrdiff_t m, ptrdiff_t p) {
+    vector<T> x(m * p);
     vector<double> shift(p), weights(m);
     for (ptrdiff_t i = 0; i < m * p; ++i)
         x[i] = T(i % 7);
     for (ptrdiff_t j = 0; j < p; ++j)
-        shift[j] = high[j] = T(j % 3);
+        shift[j] = double(j % 3);
     for (ptrdiff_t r = 0; r < m; ++r)
         weights[r] = double(r % 4);
-    const ptrdiff_t k = 5, padded = 64 / ptrdiff_t(sizeof(T));
-    vector<T> axes(p * padded);
-    for (ptrdiff_t j = 0; j < p; ++j)
-        for (ptrdiff_t c = 0; c < k; ++c)
-            axes[j * padded + c] = T((j + c) % 3 - 1);
-    const auto away = [&](ptrdiff_t r, ptrdiff_t j) { return double(x[r * p + j] - high[j]); };
+    const auto away = [&](ptrdiff_t r, ptrdiff_t j) { return double(x[r * p + j]) - shift[j]; };
     in_threads([&](int) {
-        vector<double> products(m * m), sums(p), squares(p);
-        demand(across(x.data(), m, p, p, high.data(), nullptr, low.data(), nullptr,
-                      products.data()) == 0,
-               "across", m, p);
-        for (ptrdiff_t a = 0; a < m; ++a)
-            for (ptrdiff_t b = 0; b < m; ++b) {
-                double wanted = 0.0;
-                for (ptrdiff_t j = 0; j < p; ++j)
-                    wanted += (away(a, j) - 1) * (away(b, j) - 1);
-                demand(products[a * m + b] == wanted, "across", m, p);
-            }
         for (const double *share : {static_cast<const double *>(nullptr),
                                     static_cast<const double *>(weights.data())}) {
-            std::fill(sums.begin(), sums.end(), 0.0);
-            std::fill(squares.begin(), squares.end(), 0.0);
-            demand(columns(x.data(), m, p, p, shift.data(), share, sums.data(),
-                           squares.data()) == 0,
+            vector<double> sums(p), squares(p);
+            demand(kernel(x.data(), m, p, p, shift.data(), share, sums.data(), squares.data()) == 0,
                    "columns", m, p);
             for (ptrdiff_t j = 0; j < p; ++j) {
                 double sum = 0.0, square = 0.0;
@@ -433,6 +336,35 @@ void sides(Across across, Columns columns, Scores scores, ptrdiff_t m, ptrdiff_t
                 demand(sums[j] == sum && squares[j] == square, "columns", m, p);
             }
         }
+    });
+}
+
+// Rows with each other, and scores: of small integers too.
+template <class T, class Across, class Scores>
+void sides(Across across, Scores scores, ptrdiff_t m, ptrdiff_t p) {
+    vector<T> x(m * p), high(p), low(p, T(1));
+    for (ptrdiff_t i = 0; i < m * p; ++i)
+        x[i] = T(i % 7);
+    for (ptrdiff_t j = 0; j < p; ++j)
+        high[j] = T(j % 3);
+    const ptrdiff_t k = 5, padded = 64 / ptrdiff_t(sizeof(T));
+    vector<T> axes(p * padded);
+    for (ptrdiff_t j = 0; j < p; ++j)
+        for (ptrdiff_t c = 0; c < k; ++c)
+            axes[j * padded + c] = T((j + c) % 3 - 1);
+    const auto away = [&](ptrdiff_t r, ptrdiff_t j) { return double(x[r * p + j] - high[j]); };
+    in_threads([&](int) {
+        vector<double> products(m * m);
+        demand(across(x.data(), m, p, p, high.data(), nullptr, low.data(), nullptr,
+                      products.data()) == 0,
+               "across", m, p);
+        for (ptrdiff_t a = 0; a < m; ++a)
+            for (ptrdiff_t b = 0; b < m; ++b) {
+                double wanted = 0.0;
+                for (ptrdiff_t j = 0; j < p; ++j)
+                    wanted += (away(a, j) - 1) * (away(b, j) - 1);
+                demand(products[a * m + b] == wanted, "across", m, p);
+            }
         vector<T> room(8 * std::max<ptrdiff_t>(p, 1024 / sizeof(T))), out(m * k);
         demand(scores(x.data(), m, p, p, high.data(), low.data(), axes.data(), k, padded,
                       room.data(), out.data()) == 0,
@@ -451,9 +383,16 @@ template <class A, class B, class C, class D, class E, class F>
 void all_sides(A across32, B across64, C columns32, D columns64, E scores32, F scores64) {
     for (ptrdiff_t p : {1, 3, 16, 257, 700})
         for (ptrdiff_t m : {1, 2, 8, 17, 100}) {
-            sides<float>(across32, columns32, scores32, m, p);
-            sides<double>(across64, columns64, scores64, m, p);
+            sides<float>(across32, scores32, m, p);
+            sides<double>(across64, scores64, m, p);
+            columns<float>(columns32, m, p);
+            columns<double>(columns64, m, p);
         }
+    // More rows than are added one by one, and more columns than are summed at a time.
+    for (ptrdiff_t p : {17, 2100}) {
+        columns<float>(columns32, 1030, p);
+        columns<double>(columns64, 1030, p);
+    }
 }
 
 // Rows (m, k) times a matrix (k, n), packed as matmul.py does it.

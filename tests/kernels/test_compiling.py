@@ -1,4 +1,4 @@
-"""The sources are lawful for the vectors of every processor, also of those that are not here."""
+"""The sources are valid for the vectors of every processor, also of those that are not here."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ _ROOM = Path(princomp.kernels.__file__).parent
 _COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
 
 
-@pytest.mark.skipif(_COMPILER is None, reason="there is no C++ compiler")
+@pytest.mark.skipif(_COMPILER is None, reason="no C++ compiler: apt-get install g++")
 @pytest.mark.parametrize("source", sorted(path.name for path in _ROOM.glob("*.cpp")))
 def test_a_source_compiles_for_64_bit_arm(source):
     """Vectors of 16 bytes and 32 of them; the code itself knows no processor."""

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from helpers import EPS, EPS32
-from princomp.arrays import LINE, aligned
 from princomp.kernels import dense, native
 from princomp.kernels.dense import Affine
-from princomp.kernels.row_images import row_images
+from princomp.kernels.row_images import images_of_rows
+from princomp.linalg import LINE, aligned
 
 KINDS = ["numpy", *native.instruction_sets()]
 # One row and column, fewer than a strip, ends of strips, tiles, chunks and vectors.
@@ -106,7 +106,7 @@ def test_images_of_rows_are_both_products_after_one_another(kind, dtype, shape, 
     left = dense.padded(rng.standard_normal((m, width)), np.dtype(dtype))
     for taken in (None, low):
         off = np.zeros(p) if taken is None else taken
-        product, sums = row_images(rows, left, low=taken, instructions=kind)
+        product, sums = images_of_rows(rows, left, low=taken, instructions=kind)
         weights = whole.T @ left - np.outer(off, roots @ left)
         sizes = np.abs(whole).T @ np.abs(left) + np.abs(np.outer(off, roots @ np.abs(left)))
         assert product.dtype == dtype

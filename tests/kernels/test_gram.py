@@ -149,7 +149,7 @@ def test_a_number_that_is_not_finite_shows_wherever_it_stands(kernel, at):
             assert kernel(rows).answer == native.NOT_FINITE
 
 
-def test_what_lies_beside_the_rows_is_not_read_into_them(kernel):
+def test_what_lies_next_to_the_rows_is_not_read_into_them(kernel):
     whole = np.full((64, 40), np.nan)
     whole[3:50, 5:24] = np.random.default_rng(6).standard_normal((47, 19))
     check(kernel, whole[3:50, 5:24])
@@ -170,7 +170,7 @@ def test_rows_of_any_strides(kernel):
     np.testing.assert_array_equal(kernel(unaligned).scatter, kernel(rows).scatter)
 
 
-def test_float32_products_that_leave_the_range_are_told(kernel):
+def test_float32_products_that_leave_the_range_are_reported(kernel):
     rows = np.random.default_rng(8).standard_normal((300, 6))
     rows[:, 2] *= 1e-25
     assert kernel(rows.astype("f4")).answer == native.LEFT_RANGE
@@ -208,12 +208,12 @@ def test_a_set_that_is_not_here_is_refused_by_name(monkeypatch):
         native.name_in_use.cache_clear()
 
 
-def test_what_is_missing_is_said_once(monkeypatch, caplog):
+def test_what_is_missing_is_reported_once(monkeypatch, caplog):
     monkeypatch.delenv("PRINCOMP_KERNEL", raising=False)
     monkeypatch.setattr(native, "name_in_use", lambda: "numpy")
-    native.tell_once.cache_clear()
-    native.tell_once()
-    native.tell_once()
-    native.tell_once.cache_clear()
+    native.warn_without_kernels.cache_clear()
+    native.warn_without_kernels()
+    native.warn_without_kernels()
+    native.warn_without_kernels.cache_clear()
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "PRINCOMP_KERNEL=numpy" in caplog.text

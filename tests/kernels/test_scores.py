@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from princomp.kernels import native
-from princomp.kernels.scores import scores, scores_twin
+from princomp.kernels.scores import project, project_twin
 
 
 @pytest.fixture(params=["twin", *native.instruction_sets()])
 def kernel(request):
     if request.param == "twin":
-        return scores_twin
-    return lambda *given: scores(*given, instructions=request.param)
+        return project_twin
+    return lambda *given: project(*given, instructions=request.param)
 
 
 def check(kernel, rows, mean, low, axes):
@@ -46,14 +46,14 @@ def test_a_row_has_the_same_bits_in_any_company():
     rows, axes, mean = rng.standard_normal((41, 23)), rng.standard_normal((23, 5)), np.zeros(23)
     for instructions in native.instruction_sets():
         whole = np.empty((41, 5))
-        scores(rows, mean, mean, axes, whole, instructions=instructions)
+        project(rows, mean, mean, axes, whole, instructions=instructions)
         for row in (0, 6, 40):
             one = np.empty((1, 5))
-            scores(rows[row : row + 1], mean, mean, axes, one, instructions=instructions)
+            project(rows[row : row + 1], mean, mean, axes, one, instructions=instructions)
             assert (one[0] == whole[row]).all()
 
 
-def test_rows_of_any_strides_and_nothing_beside_them(kernel):
+def test_rows_of_any_strides_and_nothing_next_to_them(kernel):
     whole = np.full((40, 30), np.nan)
     whole[4:33, 6:25] = np.random.default_rng(2).standard_normal((29, 19))
     inner, axes = whole[4:33, 6:25], np.random.default_rng(3).standard_normal((19, 3))
@@ -65,7 +65,7 @@ def test_rows_of_any_strides_and_nothing_beside_them(kernel):
 def test_wide_axes_go_to_blas():
     rng = np.random.default_rng(4)
     rows, axes = rng.standard_normal((5, 600)), rng.standard_normal((600, 300))
-    check(scores, rows, np.zeros(600), np.zeros(600), axes)
+    check(project, rows, np.zeros(600), np.zeros(600), axes)
 
 
 def test_not_a_number_stays_in_its_row(kernel):
@@ -81,4 +81,4 @@ def test_arrays_that_do_not_fit_the_rows_are_refused():
     for instructions in native.instruction_sets():
         for out in (np.empty((2, 1)), np.empty((3, 1), dtype="f4"), np.empty((3, 2))[:, :1]):
             with pytest.raises(ValueError, match="other shapes or precisions"):
-                scores(rows, mean, mean, axes, out, instructions=instructions)
+                project(rows, mean, mean, axes, out, instructions=instructions)

@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import lapack
 
 from princomp.kernels import native
-from princomp.kernels.tridiagonal import tridiagonal
+from princomp.kernels.tridiagonal import tridiagonalise
 
 # Around vectors, the rows that are read together, a panel and its pieces, and where threads begin
 # to share.
@@ -22,13 +22,15 @@ def check(matrix, instructions, threads=2):
     """A backward error and orthogonality of a few n units, as LAPACK's own bounds have it."""
     n = len(matrix)
     before = matrix.copy()
-    found = tridiagonal(matrix, threads=threads, instructions=instructions)
+    found = tridiagonalise(matrix, threads=threads, instructions=instructions)
     assert (matrix == before).all()
     turn = np.eye(n, order="F")
     inner = np.asfortranarray(np.eye(n - 1))
-    turned = lapack.dormqr("L", "N", found.mirrors, found.factors, inner, 64 * n + 65 * 64)
+    turned = lapack.dormqr("L", "N", found.reflectors, found.factors, inner, 64 * n + 65 * 64)
     turn[1:, 1:] = turned[0]
-    whole = np.diag(found.diagonal) + np.diag(found.beside, 1) + np.diag(found.beside, -1)
+    whole = (
+        np.diag(found.diagonal) + np.diag(found.off_diagonal, 1) + np.diag(found.off_diagonal, -1)
+    )
     size = np.linalg.norm(matrix, 2)
     assert np.linalg.norm(turn @ whole @ turn.T - matrix, 2) <= 8 * n * EPS * size
     assert np.linalg.norm(turn.T @ turn - np.eye(n), 2) <= 8 * n * EPS

@@ -110,11 +110,11 @@ def test_a_number_that_is_not_finite_shows_wherever_it_stands(instructions, at):
             rows[at] = value
             packed = wide.packed(rows, instructions=instructions)
             assert packed.answer == native.NOT_FINITE
-            with pytest.raises(ValueError, match="cannot be added"):
+            with pytest.raises(ValueError, match="out of range cannot be added"):
                 wide.add(packed, np.zeros((49, 49)), 0.0, np.zeros(49))
 
 
-def test_products_that_leave_the_range_are_told(instructions):
+def test_products_that_leave_the_range_are_reported(instructions):
     rng = np.random.default_rng(5)
     rows = rng.standard_normal((300, 60))
     rows[:, 2] *= 1e-25
@@ -132,7 +132,7 @@ def test_products_that_leave_the_range_are_told(instructions):
     check([large], instructions, precise=True)
 
 
-def test_rows_of_any_strides_and_nothing_beside_them(instructions):
+def test_rows_of_any_strides_and_nothing_next_to_them(instructions):
     whole = np.full((140, 90), np.nan)
     whole[3:123, 5:55] = rows = np.random.default_rng(6).standard_normal((120, 50))
     for given in (whole[3:123, 5:55], np.asfortranarray(rows), rows[::-1], rows[:, ::-1],
@@ -146,5 +146,5 @@ def test_what_does_not_go_together_is_refused(instructions):
         wide.packed(rows, np.ones(4), instructions=instructions)
     packed = wide.packed(rows, instructions=instructions)
     for scatter in (np.zeros((5, 5)), np.zeros((4, 4), order="F")[::-1], np.zeros((4, 4), "f4")):
-        with pytest.raises(ValueError, match="other columns"):
+        with pytest.raises(ValueError, match="needs a C-ordered float64 scatter of 4 columns"):
             wide.add(packed, scatter, 0.0, np.zeros(4), instructions=instructions)

@@ -10,18 +10,19 @@ import scipy.sparse as sp
 
 from helpers import EPS
 from princomp.errors import ShapeError
-from princomp.summaries import Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
+from princomp.summaries import Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 
 # Sums and products of n numbers of p columns lose at most about n + p roundings; a few
 # of them stand behind each other (shift, product, move to the mean, merge).
 _ROUNDINGS = 16
 
 
-def check_laws(kind, blocks, weights=None):
+def check_laws(kind, blocks, weights=None, *, rtol=0.0):
     """Hold ``kind`` to the laws on these blocks (each (m, p), some of them empty).
 
     A kind makes summaries: a class of them, or a ``SketchOf`` or ``PairOf``. ``weights`` are
-    whole numbers, one array a block, if any.
+    whole numbers, one array a block, if any. A summary without a mean is compared field by field,
+    to the bit or within ``rtol``.
     """
     p = blocks[0].shape[1]
     each = weights or [None] * len(blocks)
@@ -29,7 +30,7 @@ def check_laws(kind, blocks, weights=None):
     rows = np.concatenate(blocks)
     all_weights = None if weights is None else np.concatenate(weights)
     whole = kind.of(rows, all_weights)
-    same = _Comparison(kind, rows, all_weights)
+    same = _Comparison(kind, rows, all_weights, rtol)
     empty = kind.empty(p)
 
     # identity, exactly
@@ -146,11 +147,11 @@ def _check_group(empty, parts, whole, same):
 class _Comparison:
     """Whether two summaries agree, to what rounding allows for these rows."""
 
-    def __init__(self, kind, rows, weights):
+    def __init__(self, kind, rows, weights, rtol=0.0):
         wide = np.asarray(rows, dtype=np.longdouble)
         w = np.ones(len(wide)) if weights is None else weights
         self.rows = float(np.sum(w))
-        self.kind = kind
+        self.kind, self.rtol = kind, rtol
         self.first = _Comparison(kind.first, rows, weights) if isinstance(kind, PairOf) else None
         coarse = rows.dtype == np.float32 and (kind is Moments or isinstance(kind, SketchOf))
         unit = float(np.finfo(np.float32).eps) if coarse else EPS
@@ -179,8 +180,8 @@ class _Comparison:
             self.first(one.first, other.first, extra=extra)
             same_bits(one.second, other.second)
             return
-        if self.kind is Extremes:
-            same_bits(one, other)
+        if not hasattr(one, "mean"):
+            same_fields(one, other, self.rtol)
             return
         divisor = np.ones(one.p) if divisor is None else divisor
         extra = np.zeros(one.p) + extra
@@ -231,11 +232,18 @@ def same_bits(one, other):
         same_bits(one.first, other.first)
         same_bits(one.second, other.second)
         return
-    names = list(getattr(one, "__slots__", None) or vars(one))
-    for name in names:
+    same_fields(one, other)
+
+
+def same_fields(one, other, rtol=0.0):
+    """Assert that two records have the same fields: the same bits, or numbers within ``rtol``."""
+    for name in getattr(one, "__slots__", None) or vars(one):
         a, b = np.asarray(getattr(one, name)), np.asarray(getattr(other, name))
         assert a.shape == b.shape, name
-        assert a.tobytes() == b.tobytes(), name
+        if rtol:
+            np.testing.assert_allclose(a, b, rtol=rtol, err_msg=name)
+        else:
+            assert a.tobytes() == b.tobytes(), name
 
 
 def _part(weights, start, stop):

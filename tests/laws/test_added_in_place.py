@@ -8,13 +8,12 @@ import scipy.sparse as sp
 
 from laws import check_laws
 from princomp import PCA
-from princomp.engines.local import fold
-from princomp.engines.pieces import pieces
+from princomp.engines.local import fold, iter_blocks
 from princomp.errors import NotFiniteError
+from princomp.io.readers.source import Chunk, Source
 from princomp.kernels import native, wide
-from princomp.sources.source import Chunk, Source
+from princomp.linalg.threads import at_most, default_threads, uninterrupted
 from princomp.summaries import Extremes, Moments, PairOf, block_rows
-from princomp.threads import at_most, default_threads, uninterrupted
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +116,7 @@ def test_any_cut_of_a_stream_has_the_bits_of_one_fit(rng, small_blocks):
         np.testing.assert_array_equal(model.components_, whole.components_)
 
 
-def test_a_checkpoint_in_the_middle_is_gone_on_from(rng, small_blocks, tmp_path):
+def test_a_fit_resumes_from_a_checkpoint_in_the_middle(rng, small_blocks, tmp_path):
     rows = rng.standard_normal((430, 8)) + 5
     np.save(tmp_path / "rows.npy", rows)
     seen = []
@@ -138,7 +137,7 @@ def test_a_checkpoint_in_the_middle_is_gone_on_from(rng, small_blocks, tmp_path)
 def test_blocks_at_the_true_width_are_those_of_any_width(monkeypatch, rng):
     monkeypatch.undo()
     rows = rng.standard_normal((2 * block_rows(1100) + 5, 1100)).astype("f4")
-    assert Moments.adds(1100)
+    assert Moments.adds_in_place(1100)
     found = fold(Moments, rows).summary
     some = np.r_[:40, 1070:1100]
     true = np.cov(rows[:, some].astype("f8"), rowvar=False) * (len(rows) - 1)
@@ -185,7 +184,7 @@ def test_rows_are_read_while_those_before_are_added(monkeypatch, rng, small_bloc
 class Positioned(Source):
     """Rows that are read into memory which the caller gives."""
 
-    positioned = True
+    random_access = True
 
     def __init__(self, rows):
         super().__init__(rows=len(rows), p=rows.shape[1], dtype=rows.dtype)
@@ -200,7 +199,7 @@ class Positioned(Source):
 def test_a_block_is_not_written_over_by_the_one_that_is_read_ahead():
     # Blocks so large that the memory of the thread is used again.
     rows = np.arange(6.0 * 2**14).reshape(6, 2**14)
-    first, second, third = pieces(Positioned(rows), 2)
+    first, second, third = iter_blocks(Positioned(rows), 2)
     one, other, last = first.load(), second.load(), third.load()
     for block, at in ((one, 0), (other, 2), (last, 4)):
         np.testing.assert_array_equal(block, rows[at : at + 2])

@@ -14,11 +14,10 @@ from helpers import EPS, aligned
 from laws import same_bits
 from princomp import PCA
 from princomp.engines import local
-from princomp.engines.local import fold
-from princomp.engines.pieces import pieces
+from princomp.engines.local import fold, iter_blocks
 from princomp.errors import NotFiniteError
+from princomp.io.readers.source import Chunk, Source
 from princomp.solvers.krylov import ImagesOf
-from princomp.sources.source import Chunk, Source
 from princomp.summaries import (
     Columns,
     Extremes,
@@ -53,10 +52,10 @@ def weights():
 
 
 def answers(kind, table, weights=None, **options):
-    """Folded by one thread, and that the same comes of more."""
-    one, dropped, _ = fold(kind, table, weights, threads=1, **options)
+    """PartialResult by one thread, and that the same comes of more."""
+    one, dropped, *_ = fold(kind, table, weights, threads=1, **options)
     for threads in (2, 3, None):
-        other, also, _ = fold(kind, table, weights, threads=threads, **options)
+        other, also, *_ = fold(kind, table, weights, threads=threads, **options)
         assert dropped == also
         same_bits(one, other)
     with threadpool_limits(1):
@@ -206,7 +205,7 @@ class Chunks(Source):
 class Placed(Chunks):
     """The same, read by whoever asks, from any row on."""
 
-    positioned = True
+    random_access = True
 
     def read(self, start, stop):
         return Chunk(self.table[start:stop].copy())
@@ -252,7 +251,7 @@ def test_neither_chunks_nor_threads_change_a_bit(kind, p, threads_at_once, rng):
             for source in sources_of(table, sizes):
                 for threads in (1, 2):
                     found = fold(kind, source, threads=threads)
-                    assert (found.dropped, found.seen) == (0, n)
+                    assert (found.dropped, found.rows) == (0, n)
                     same_parts(expected.summary, found.summary)
 
 
@@ -273,7 +272,7 @@ def test_weights_and_holes_of_a_stream_stay_with_their_rows(
     for sizes in ([1], [100], [10**9]):
         for source in sources_of(given, sizes):
             found = fold(kind, source, weights, threads=2, drop=True)
-            assert (found.dropped, found.seen) == (5, n)
+            assert (found.dropped, found.rows) == (5, n)
             same_parts(expected.summary, found.summary)
 
 
@@ -314,10 +313,10 @@ def test_a_krylov_product_has_the_same_bits_from_any_chunks(threads_at_once, rng
 
 
 @pytest.mark.parametrize("at", [0, 256, 512])
-def test_an_engine_begins_in_the_middle_where_it_is_told_to(at, threads_at_once, rng):
+def test_an_engine_begins_in_the_middle_at_a_given_row(at, threads_at_once, rng):
     table = rng.standard_normal((900, 3))
     for source in (*sources_of(table, [7]), table):
-        found = [(piece.start, piece.load().copy()) for piece in pieces(source, 256, at)]
+        found = [(piece.start, piece.load().copy()) for piece in iter_blocks(source, 256, at)]
         assert [start for start, _ in found] == [*range(at, 900, 256)]
         assert np.concatenate([rows for _, rows in found]).tobytes() == table[at:].tobytes()
 

@@ -30,6 +30,9 @@ def pytest_configure():
     found = Path(princomp.__file__).resolve().parents[1]
     if wanted and found != Path(wanted).resolve():
         raise RuntimeError(f"princomp was imported from {found} and not from {wanted}")
+    for kind in (princomp.PCA, princomp.IncrementalPCA, princomp.KernelPCA):
+        # The tests name components pca0, …; here that is an option.
+        kind.__init__.__kwdefaults__["component_names"] = "sklearn"
     sklearn.decomposition.PCA = princomp.PCA
     # Whoever imports it from its home gets ours too.
     sklearn.decomposition._pca.PCA = princomp.PCA

@@ -108,7 +108,7 @@ def cos2(dark):
 
 def loadings(dark):
     _, X, model = arrests()
-    return plots.loadings(model, bootstrap=bootstrap(X, model, n=100), dark=dark)
+    return plots.loadings(model, bootstrap=bootstrap(model, X, n=100), dark=dark)
 
 
 def pairs(dark):

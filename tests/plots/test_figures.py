@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
+from matplotlib.quiver import Quiver
 
 from princomp import PCA, bootstrap, choose, diagnostics, plots
 from princomp.errors import ParameterError
@@ -20,10 +21,13 @@ from princomp.plots.surface import background, ink
 def words(ax):
     """All that is written in an Axes, its legend included."""
     legend = ax.get_legend()
-    told = [text.get_text() for text in ax.texts] + [ax.get_xlabel(), ax.get_ylabel()]
+    message = [text.get_text() for text in ax.texts] + [ax.get_xlabel(), ax.get_ylabel()]
     if legend is not None:
-        told += [legend.get_title().get_text(), *(text.get_text() for text in legend.get_texts())]
-    return "\n".join(told)
+        message += [
+            legend.get_title().get_text(),
+            *(text.get_text() for text in legend.get_texts()),
+        ]
+    return "\n".join(message)
 
 
 def line(ax, label):
@@ -33,6 +37,11 @@ def line(ax, label):
 def offsets(ax):
     """Places of all points."""
     return np.concatenate([np.asarray(one.get_offsets()) for one in ax.collections])
+
+
+def arrow_ends(ax):
+    found = next(one for one in ax.collections if isinstance(one, Quiver))
+    return np.column_stack([found.U, found.V])
 
 
 # ---- scree ----------------------------------------------------------------------------
@@ -83,6 +92,7 @@ def test_scree_names_the_p_values_of_a_test_under_the_components(arrests, unit):
     under = [label.get_text() for label in ax.get_xticklabels()]
     assert under == ["1\np = 0.01", f"2\np = {decision.at(2):.2g}", "3", "4"]
     assert len(ax.get_legend().get_texts()) == 3  # and no line of a level
+    assert "the model keeps 2" in words(ax)
 
 
 @pytest.mark.parametrize("name", ["parallel", "gavish-donoho", "broken-stick"])
@@ -138,7 +148,7 @@ def test_groups_under_four_get_no_ellipse_and_a_message(arrests, unit):
     groups = np.array(["a"] * 44 + ["b"] * 3 + ["c"] * 2 + ["d"])
     ax = plots.scores(unit, arrests, groups=groups)
     told = words(ax)
-    assert "95% prediction ellipses of rows" in told
+    assert "ellipses: 95% prediction of further rows" in told
     assert "b (3 rows: no ellipse)" in told
     assert "d (1 row: no ellipse)" in told
     assert "\na\n" in told
@@ -146,10 +156,10 @@ def test_groups_under_four_get_no_ellipse_and_a_message(arrests, unit):
     assert not plots.scores(unit, arrests, groups=groups, ellipses="none").patches
 
 
-def test_groups_on_a_line_and_rows_without_a_group_are_told(arrests, unit):
+def test_groups_on_a_line_and_rows_without_a_group_are_reported(arrests, unit):
     rows = np.repeat(arrests[:1], 8, axis=0) + np.outer(np.arange(8), unit.components_[0])
-    told = words(plots.scores(unit, rows, groups=["a"] * 5 + [None, "b", "b"]))
-    assert "no group" in told
+    message = words(plots.scores(unit, rows, groups=["a"] * 5 + [None, "b", "b"]))
+    assert "no group" in message
     one = plots.scores(unit, rows[:5] * 0 + arrests[0], groups=["a"] * 5)
     assert "a (on a line: no ellipse)" in words(one)
 
@@ -174,11 +184,11 @@ def test_many_rows_are_a_density_and_a_note(monkeypatch):
     model = PCA(2).fit(X)
     ax = plots.scores(model, X)
     assert "25,000 rows as a density" in words(ax)
-    assert ax.collections[0].get_array().sum() == 25_000
+    assert np.nansum(ax.images[0].get_array()) == 25_000
     grouped = plots.scores(model, X, groups=np.repeat(["a", "b"], [24_950, 50]))
-    told = words(grouped)
-    assert "ellipses are of all" in told
-    assert f"{sum(map(len, (c.get_offsets() for c in grouped.collections))):,} of 25,000" in told
+    message = words(grouped)
+    assert "ellipses are of all" in message
+    assert f"{sum(map(len, (c.get_offsets() for c in grouped.collections))):,} of 25,000" in message
     centre, half, _ = ellipse_of(model.transform(X)[:24_950], "rows", 0.95)
     found = next(one for one in grouped.patches if isinstance(one, Ellipse))
     np.testing.assert_allclose(found.center, centre, atol=1e-10)
@@ -224,27 +234,24 @@ def test_pairs_show_each_plane_once(wide):
 def test_a_biplot_has_one_factor_for_all_arrows_and_prints_it(wide):
     X, model = wide
     ax = plots.biplot(model, X, top=4)
-    arrows = np.array([text.xy for text in ax.texts if getattr(text, "arrow_patch", None)])
+    arrows = arrow_ends(ax)
     order = np.argsort(-(model.loadings_[:, :2] ** 2).sum(axis=1))[:4]
     ratio = arrows / model.loadings_[order, :2]
     np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-12)
     assert f"arrows: loadings × {ratio[0, 0]:.3g}, the 4 of 25 variables" in words(ax)
     same = plots.biplot(model, X, top=1, factor=2.0)
-    np.testing.assert_allclose(
-        next(text.xy for text in same.texts if getattr(text, "arrow_patch", None)),
-        2.0 * model.loadings_[order[0], :2],
-    )
+    np.testing.assert_allclose(arrow_ends(same)[0], 2.0 * model.loadings_[order[0], :2])
 
 
 def test_the_circle_holds_correlations(unit):
     ax = plots.circle(unit)
-    arrows = np.array([text.xy for text in ax.texts if getattr(text, "arrow_patch", None)])
+    arrows = arrow_ends(ax)
     order = np.argsort(-(unit.loadings_**2).sum(axis=1))
     np.testing.assert_allclose(arrows, unit.loadings_[order], atol=1e-12)
     assert ax.get_aspect() == 1.0
 
 
-def test_contributions_are_sorted_and_told_from_even_ones(wide):
+def test_contributions_are_sorted_and_compared_with_even_ones(wide):
     _, model = wide
     ax = plots.contributions(model, "PC2", top=7)
     widths = [bar.get_width() for bar in ax.patches]
@@ -259,14 +266,31 @@ def test_cos2_sums_to_one_over_all_components(arrests):
     ax = plots.cos2(model)
     cells = [text.get_text() for text in ax.texts][:20]
     assert cells[4::5] == ["1.00"] * 4
-    assert cells[0] == f"{model.loadings_[0, 0] ** 2:.2f}"
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    murder = 5 * names.index("x0")
+    assert cells[murder] == f"{model.loadings_[0, 0] ** 2:.2f}"
+
+
+def test_cos2_sums_are_of_the_kept_components_and_sorted(wide):
+    X, _ = wide
+    model = PCA(12).fit(X)
+    ax = plots.cos2(model)
+    heads = [label.get_text() for label in ax.get_xticklabels()]
+    assert (len(heads), heads[-1]) == (9, "sum of\n12 kept")
+    cells = np.array([text.get_text() for text in ax.texts][: 25 * 9]).reshape(25, 9)
+    table = diagnostics.variables(model, form="wide", frame="listing")
+    every = sum(table[f"cos2_PC{i}"] for i in range(1, 13))
+    assert cells[:, -1].tolist() == [f"{value:.2f}" for value in np.sort(every)[::-1]]
+    some = plots.cos2(model, [1, 3])
+    assert some.get_xticklabels()[-1].get_text() == "sum of\n2 shown"
 
 
 def test_whiskers_are_the_intervals_of_the_bootstrap(arrests, unit):
-    found = bootstrap(arrests, unit, n=50)
+    found = bootstrap(unit, arrests, n=50)
     ax = plots.loadings(unit, bootstrap=found)
     segments = np.array(ax.collections[0].get_segments())[:, :, 0]
-    np.testing.assert_allclose(segments, found.loading_interval[:, :, 0].T)
+    order = np.argsort(-unit.loadings_[:, 0])
+    np.testing.assert_allclose(segments, found.loading_interval[:, order, 0].T)
     assert "95% intervals of 50 resamples" in words(ax)
     assert "correlation" in ax.get_xlabel()
 
@@ -286,10 +310,10 @@ def test_metadata_has_stars_and_reasons(arrests, unit):
 
 def test_the_outlier_map_has_both_limits_and_names_those_beyond(arrests, unit, states):
     ax = plots.outliers(unit, arrests, ids=states)
-    told = words(ax)
-    assert "T² 95% of new rows: 6.645" in told
-    assert "Q 95%: 1.651" in told
-    assert "2 of 50 rows are beyond a limit" in told
+    message = words(ax)
+    assert "T² 95% of new rows: 6.645" in message
+    assert "Q 95%: 1.651" in message
+    assert "2 of 50 rows are beyond a limit" in message
     assert {"Alaska", "Rhode Island"} <= {text.get_text() for text in ax.texts}
     assert "training rows: 5.747" in words(plots.outliers(unit, arrests, training=True))
     one = diagnostics.distances(unit, arrests, frame="listing")
@@ -302,11 +326,11 @@ def test_without_a_residual_t2_is_drawn_alone(arrests):
     ax = plots.outliers(model, arrests)
     assert ax.get_xlabel() == "row"
     assert ax.get_ylabel() == "T² within all 4 components"
-    assert "no limit of Q: no direction is left out" in words(ax)
+    assert "no limit of Q: the components span all directions" in words(ax)
     assert len(ax.get_legend().get_texts()) >= 2
 
 
-def test_a_limit_that_cannot_be_had_is_told():
+def test_a_limit_that_cannot_be_had_is_reported():
     X = np.random.default_rng(0).standard_normal((4, 9))
     ax = plots.outliers(PCA(2).fit(X[:3]), X)
     assert "no limit of T²: 3 rows are too few" in words(ax).replace("\n", " ")
@@ -364,26 +388,27 @@ def test_a_style_that_the_user_has_chosen_is_kept(arrests, unit):
     with mpl.rc_context({"axes.facecolor": "#222222", "axes.labelcolor": "#eeeeee"}):
         ax = plots.outliers(unit, arrests)
     assert (background(ax), ink(ax)) == ("#222222", "#eeeeee")
-    told = next(text for text in ax.texts if "beyond a limit" in text.get_text())
-    assert contrast(told.get_color(), "#222222") > 4.4
+    message = next(text for text in ax.texts if "beyond a limit" in text.get_text())
+    assert contrast(message.get_color(), "#222222") > 4.4
 
 
 @pytest.mark.parametrize(("draw", "wanted"), [("scores", 25), ("biplot", 25), ("scores", 120)])
-def test_labels_do_not_lie_on_each_other(wide, draw, wanted):
+def test_labels_do_not_lie_on_each_other_and_what_finds_no_room_is_listed(wide, draw, wanted):
     X, model = wide
     ids = [f"row number {i}" for i in range(200)]
     ax = getattr(plots, draw)(model, X, label=wanted, ids=ids)
     ax.figure.canvas.draw()
-    boxes = [
-        text.get_window_extent()
-        for text in ax.texts
-        if text.get_text()
-        and not getattr(text, "arrow_patch", None)
-        and "\n" not in text.get_text()
-    ]
-    boxes = [box for box in boxes if box.y0 > ax.get_window_extent().y0]  # the note is below
+    note = "\n".join(text.get_text() for text in ax.texts if text.get_gid())
+    texts = [text for text in ax.texts if text.get_text() and not text.get_gid()]
+    boxes = [text.get_window_extent() for text in texts]
     assert len(boxes) >= 15
     left = wanted + (10 if draw == "biplot" else 0) - len(boxes)
-    assert (f"{left} label" in words(ax)) == (left > 0)
+    assert ("no room for row number" in note) == (left > 0)
+    if left > 30:
+        assert note.replace("\n", " ").endswith(f"and {left - 30} more")
+    else:
+        assert note.count("row") - note.count("arrow") == left
     shared = [one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i]]
     assert not any(shared)
+    if draw == "biplot":
+        assert {f"x{j}" for j in range(25)} >= {text.get_text() for text in texts[:10]}

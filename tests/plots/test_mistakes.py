@@ -1,10 +1,11 @@
-"""Mistaken arguments: an error that says the next step, or a lawful picture."""
+"""Mistaken arguments: an error with the next step, or a valid picture."""
 
 from __future__ import annotations
 
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
@@ -19,7 +20,7 @@ from princomp.errors import (
 )
 
 
-def told(kind, call, *words):
+def refused(kind, call, *words):
     with pytest.raises(kind) as caught:
         call()
     error = caught.value
@@ -45,18 +46,18 @@ def test_a_component_that_is_not_there(arrests, unit):
         lambda: plots.pairs(unit, arrests, [7]),
         lambda: plots.metadata(unit, arrests, {"a": arrests[:, 0]}, components=7),
     ):
-        told(ParameterError, call, "7", "PC1 to PC2")
-    told(ParameterError, lambda: plots.scores(unit, arrests, 2, 2), "twice")
-    told(ParameterError, lambda: plots.contributions(unit, [1, 2]), "one component")
+        refused(ParameterError, call, "7", "PC1 to PC2")
+    refused(ParameterError, lambda: plots.scores(unit, arrests, 2, 2), "twice")
+    refused(ParameterError, lambda: plots.contributions(unit, [1, 2]), "one component")
 
 
-def test_one_component_has_no_plane_and_lawful_pictures(arrests, one):
+def test_one_component_has_no_plane_but_other_pictures(arrests, one):
     for call in (
         lambda: plots.scores(one, arrests),
         lambda: plots.biplot(one, arrests),
         lambda: plots.circle(one),
     ):
-        told(ShapeError, call, "keeps 1", "pairs()")
+        refused(ShapeError, call, "keeps 1", "pairs()")
     assert plots.pairs(one, arrests).shape == (1, 1)
     assert len(plots.scree(one).patches) == 4
     plots.contributions(one)
@@ -65,7 +66,7 @@ def test_one_component_has_no_plane_and_lawful_pictures(arrests, one):
     plots.outliers(one, arrests)
 
 
-def test_one_variable_has_lawful_pictures():
+def test_one_variable_has_pictures():
     X = np.random.default_rng(0).standard_normal((30, 1))
     model = PCA(scale="unit").fit(X)
     assert [bar.get_height() for bar in plots.scree(model).patches] == [100.0]
@@ -78,9 +79,11 @@ def test_one_variable_has_lawful_pictures():
 
 def test_a_circle_of_another_scale_is_refused(arrests):
     for model in (PCA(2).fit(arrests), PCA(2, scale="pareto").fit(arrests)):
-        told(ParameterError, lambda model=model: plots.circle(model), "scale=", "rescaled('unit')")
+        refused(
+            ParameterError, lambda model=model: plots.circle(model), "scale=", "rescaled('unit')"
+        )
     uncentred = PCA(2, scale="unit", center=False).fit(arrests)
-    told(ParameterError, lambda: plots.circle(uncentred), "center=False")
+    refused(ParameterError, lambda: plots.circle(uncentred), "center=False")
     plots.circle(PCA(2).fit(arrests).rescaled("unit"))
 
 
@@ -88,59 +91,61 @@ def test_groups_that_are_none(arrests, unit):
     def draw(groups):
         return lambda: plots.scores(unit, arrests, groups=groups)
 
-    told(ParameterError, draw("State"), "one value a row")
-    told(ShapeError, draw(["a"] * 49), "49", "50 rows")
-    told(ShapeError, draw([None] * 50), "no row has a group")
-    told(ParameterError, draw(list(map(str, range(50)))), "50 groups")
-    told(ParameterError, draw(np.random.default_rng(0).random(50)), "too many values")
-    told(ShapeError, draw({"a": ["x"] * 50, "b": ["y"] * 50}), "2 columns")
+    refused(ParameterError, draw("State"), "no named columns")
+    refused(ShapeError, draw(["a"] * 49), "49", "50 rows")
+    refused(ShapeError, draw([None] * 50), "no row has a group")
+    refused(ParameterError, draw(list(map(str, range(50)))), "50 groups")
+    refused(ParameterError, draw(np.random.default_rng(0).random(50)), "too many different numbers")
+    refused(ShapeError, draw({"a": ["x"] * 50, "b": ["y"] * 50}), "2 columns")
     ax = plots.scores(unit, arrests, groups=np.arange(50) % 3)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1", "2"]
     ax = plots.scores(unit, arrests, groups=["_a", "$b$"] * 25)
     assert len(ax.get_legend().get_texts()) == 2
 
 
-def test_options_that_are_unlawful(arrests, unit):
-    told(ParameterError, lambda: plots.scores(unit, arrests, ellipses="round"), "'rows'")
-    told(ParameterError, lambda: plots.scores(unit, arrests, level=95), "level")
-    told(ParameterError, lambda: plots.outliers(unit, arrests, level=1.0), "level")
-    told(ParameterError, lambda: plots.scores(unit, arrests, label=-1), "label")
-    told(ParameterError, lambda: plots.scores(unit, arrests, label=True), "label")
-    told(ColumnError, lambda: plots.scores(unit, arrests, label=["Texas"]), "Texas")
-    told(ParameterError, lambda: plots.biplot(unit, arrests, top=0), "top")
-    told(ParameterError, lambda: plots.biplot(unit, arrests, factor=-1.0), "factor")
-    told(ParameterError, lambda: plots.scree(unit, most=0), "most")
-    told(ParameterError, lambda: plots.scree(unit, null="parallel"), "null")
-    told(ParameterError, lambda: plots.scree(unit, null=[np.nan]), "null")
-    told(ParameterError, lambda: plots.scree(unit, decision="parallel"), "choose(model)")
-    told(ParameterError, lambda: plots.scree(unit, ax=Figure()), "Axes")
-    told(ParameterError, lambda: plots.scree(unit, ax=Figure().subplots(), dark=True), "dark")
-    told(ParameterError, lambda: plots.pairs(unit, arrests, figure=Figure().subplots()), "Figure")
-    told(ParameterError, lambda: plots.pairs(unit, arrests, figure=Figure(), dark=True), "dark")
-    told(ParameterError, lambda: plots.loadings(unit, bootstrap=3), "bootstrap")
+def test_invalid_options_are_refused(arrests, unit):
+    refused(ParameterError, lambda: plots.scores(unit, arrests, ellipses="round"), "'rows'")
+    refused(ParameterError, lambda: plots.scores(unit, arrests, level=95), "level")
+    refused(ParameterError, lambda: plots.outliers(unit, arrests, level=1.0), "level")
+    refused(ParameterError, lambda: plots.scores(unit, arrests, label=-1), "label")
+    refused(ParameterError, lambda: plots.scores(unit, arrests, label=True), "label")
+    refused(ColumnError, lambda: plots.scores(unit, arrests, label=["Texas"]), "Texas")
+    refused(ParameterError, lambda: plots.biplot(unit, arrests, top=0), "top")
+    refused(ParameterError, lambda: plots.biplot(unit, arrests, factor=-1.0), "factor")
+    refused(ParameterError, lambda: plots.scree(unit, most=0), "most")
+    refused(ParameterError, lambda: plots.scree(unit, null="parallel"), "null")
+    refused(ParameterError, lambda: plots.scree(unit, null=[np.nan]), "null")
+    refused(ParameterError, lambda: plots.scree(unit, decision="parallel"), "choose(model)")
+    refused(ParameterError, lambda: plots.scree(unit, ax=Figure()), "Axes")
+    refused(ParameterError, lambda: plots.scree(unit, ax=Figure().subplots(), dark=True), "dark")
+    refused(
+        ParameterError, lambda: plots.pairs(unit, arrests, figure=Figure().subplots()), "Figure"
+    )
+    refused(ParameterError, lambda: plots.pairs(unit, arrests, figure=Figure(), dark=True), "dark")
+    refused(ParameterError, lambda: plots.loadings(unit, bootstrap=3), "bootstrap")
 
 
 def test_a_bootstrap_of_another_model(arrests, unit, one):
-    found = bootstrap(arrests, PCA(2).fit(arrests), n=20)
-    told(ParameterError, lambda: plots.loadings(unit, bootstrap=found), "another model")
+    found = bootstrap(PCA(2).fit(arrests), arrests, n=20)
+    refused(ParameterError, lambda: plots.loadings(unit, bootstrap=found), "another model")
 
 
 def test_rows_that_cannot_be_drawn(arrests, unit):
     X = arrests.copy()
     X[3, 1] = np.nan
-    told(NotFiniteError, lambda: plots.scores(unit, X), "X[3, 1]")
-    told(NotFiniteError, lambda: plots.outliers(unit, X), "X[3, 1]")
-    told(ShapeError, lambda: plots.scores(unit, arrests[:, :3]), "3")
+    refused(NotFiniteError, lambda: plots.scores(unit, X), "row 3, column 1")
+    refused(NotFiniteError, lambda: plots.outliers(unit, X), "row 3, column 1")
+    refused(ShapeError, lambda: plots.scores(unit, arrests[:, :3]), "3")
     dropped = PCA(2, scale="unit", missing="drop").fit(arrests)
-    told(ShapeError, lambda: plots.scores(dropped, X[3:4]), "nothing to draw")
-    told(ShapeError, lambda: plots.outliers(dropped, X[3:4]), "nothing to draw")
+    refused(ShapeError, lambda: plots.scores(dropped, X[3:4]), "none of the 1 rows has scores")
+    refused(ShapeError, lambda: plots.outliers(dropped, X[3:4]), "none of the 1 rows has scores")
 
 
 def test_models_that_are_none(arrests):
-    told(ParameterError, lambda: plots.scree("model.pca"), "princomp.load")
+    refused(ParameterError, lambda: plots.scree("model.pca"), "princomp.load")
     with pytest.raises(NotFittedError):
         plots.scree(PCA())
-    told(ShapeError, lambda: plots.scree(PCA().fit(np.ones((5, 2)))), "no variance")
+    refused(ShapeError, lambda: plots.scree(PCA().fit(np.ones((5, 2)))), "no variance")
 
 
 def test_a_constant_column_has_no_cos2_and_no_arrow(arrests):
@@ -163,3 +168,14 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingLibraryError, match=r"pip install 'princomp\[plots\]'"):
         __import__("princomp.plots")
+
+
+@pytest.mark.parametrize("name", ["scree", "circle", "contributions", "cos2", "loadings"])
+def test_rows_that_a_figure_does_not_need_are_ignored_with_a_warning(name, unit, arrests):
+    figure = getattr(unit.plot, name)
+    for given in ((arrests,), (pd.DataFrame(arrests),), ("rows.csv",)):
+        with pytest.warns(UserWarning, match=f"{name} needs the model alone: the rows are ignored"):
+            figure(*given)
+    with pytest.warns(UserWarning, match="the rows are ignored"):
+        figure(X=arrests)
+    figure()

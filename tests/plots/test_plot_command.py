@@ -57,36 +57,44 @@ def test_a_scree_plot_with_what_a_rule_says(princomp, model_file, tmp_path):
         assert f"{rule}: " in princomp(*words, "--json").document["notes"][-1]
 
 
-def test_only_columns_that_nobody_uses_are_noted(princomp, model_file, grouped_file):
+def test_only_columns_that_no_one_uses_are_noted(princomp, model_file, grouped_file):
     done = princomp("plot", "scores", model_file, grouped_file, "--groups", "region", "-o", "a.png")
-    assert done.err == "note: ignored columns that neither uses: turn\n"
+    assert done.err == "note: ignored unused columns: turn\n"
+
+
+@pytest.mark.parametrize("figure", ["scree", "circle", "contributions", "cos2", "loadings"])
+def test_rows_that_a_figure_does_not_need_are_ignored_with_a_note(
+    princomp, model_file, grouped_file, tmp_path, figure
+):
+    princomp("plot", figure, model_file, "-o", "a.svg")
+    done = princomp("plot", figure, model_file, grouped_file, "-o", "b.svg")
+    assert (done.code, done.err) == (0, f"note: {figure} draws the model alone: DATA is ignored\n")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "reported"),
     [
-        (("scree", "DATA"), 2, "leave DATA out"),
         (("scores",), 2, "give DATA"),
-        (("scree", "--groups", "region"), 2, "--groups says nothing to scree"),
-        (("contributions", "--y", 2), 2, "--y says nothing"),
+        (("scree", "--groups", "region"), 2, "--groups has no effect on scree"),
+        (("contributions", "--y", 2), 2, "--y has no effect"),
         (("scores", "DATA", "--ellipses", "mean"), 2, "--groups"),
         (("scores", "DATA", "--groups", "nobody"), 65, "nobody"),
         (("scores", "DATA", "--groups", "Murder"), 65, "analyses"),
         (("scores", "DATA", "--groups", "State"), 2, "50 groups"),
         (("scores", "DATA", "--y", 7), 2, "PC1 to PC2"),
         (("scores", "DATA", "--label", "Atlantis"), 65, "Atlantis"),
-        (("loadings", "DATA"), 2, "--bootstrap"),
         (("loadings", "--bootstrap", 9), 2, "DATA"),
         (("scores", "DATA", "--level", "2"), 2, "level"),
         (("pie",), 2, "pie"),
         (("scree", "--rule", "nobody"), 2, "nobody"),
         (("scree", "--rule", "permutation"), 2, "give DATA"),
-        (("circle", "--rule", "parallel"), 2, "--rule says nothing to circle"),
+        (("circle", "--rule", "parallel"), 2, "--rule has no effect on circle"),
         (("scree", "HALF", "--rule", "parallel"), 2, "other variances"),
     ],
 )
 def test_mistaken_words_are_refused_and_nothing_is_written(
-    princomp, model_file, grouped_file, tmp_path, words, code, told
+    princomp, model_file, grouped_file, tmp_path, words, code, reported
 ):
     half = tmp_path / "half.csv"
     half.write_text("".join(ARRESTS.read_text().splitlines(keepends=True)[:20]))
@@ -94,7 +102,7 @@ def test_mistaken_words_are_refused_and_nothing_is_written(
     figure, *rest = (named.get(word, word) for word in words)
     done = princomp("plot", figure, model_file, *rest, "-o", "x.svg", "--json")
     assert done.code == code
-    assert told in done.error["message"] + str(done.error["hint"])
+    assert reported in done.error["message"] + str(done.error["hint"])
     assert done.error["hint"]
     assert not (tmp_path / "x.svg").exists()
 
@@ -118,7 +126,7 @@ def test_without_matplotlib_the_extra_is_named(princomp, model_file, monkeypatch
     for name in [name for name in sys.modules if name.startswith("princomp.plots")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr("princomp.plots", raising=False)
-    monkeypatch.setitem(sys.modules, "textalloc", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = princomp("plot", "scree", model_file, "-o", "a.svg")
     assert done.code == 75
     assert "pip install 'princomp[plots]'" in done.err

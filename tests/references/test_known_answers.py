@@ -196,7 +196,7 @@ def test_a_threshold_met_exactly_is_reached():
         ({"ddof": 2}, "2"),
     ],
 )
-def test_unlawful_arguments_of_pca_are_named(arguments, value, arrests):
+def test_invalid_arguments_of_pca_are_named(arguments, value, arrests):
     with pytest.raises(ValueError, match=value) as caught:
         pca(arrests, **arguments)
     assert caught.value.place == {"parameter": next(iter(arguments))}

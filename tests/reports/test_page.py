@@ -46,10 +46,10 @@ def test_ids_are_there_once_and_what_is_referred_to_is_there(page):
 
 def test_figures_hold_text_and_are_described(page, html):
     figures = [found for tag, found in page.tags if tag == "svg"]
-    assert len(figures) == 22
+    assert len(figures) == 11
     assert all(found["role"] == "img" and len(found["aria-label"]) > 20 for found in figures)
     for word in ("UrbanPop", "% of the total variance", "arrows: loadings"):
-        assert html.count(word) >= 2, word
+        assert word in html, word
     assert "font: " not in "".join(re.findall(r"<svg.*?</svg>", html, re.DOTALL))
 
 
@@ -63,7 +63,7 @@ def test_headings_go_down_step_by_step(page):
 
 def test_tables_have_captions_and_scopes(page):
     names = [tag for tag, _ in page.tags]
-    assert names.count("caption") == names.count("table") == 3
+    assert names.count("caption") == names.count("table") == 4
     heads = [found for tag, found in page.tags if tag == "th"]
     assert heads
     assert all(found.get("scope") in ("col", "row", "colgroup") for found in heads)
@@ -73,8 +73,9 @@ def test_colours_can_be_read_in_both_schemes():
     from princomp.reports.page import _inside
 
     css = str(_inside("page.css"))
-    light = dict(re.findall(r"--([\w-]+): (#\w{6})", css[: css.index(".dark {")]))
-    dark = {**light, **dict(re.findall(r"--([\w-]+): (#\w{6})", css[css.index(".dark {") :]))}
+    begin = css.index("@media screen and (prefers-color-scheme: dark)")
+    light = dict(re.findall(r"--([\w-]+): (#\w{6})", css[:begin]))
+    dark = {**light, **dict(re.findall(r"--([\w-]+): (#\w{6})", css[begin:]))}
     assert dark["ground"] != light["ground"]
     for scheme in (light, dark):
         for ink in ("ink", "soft", "accent", "warning"):
@@ -123,22 +124,34 @@ def test_an_id_column_of_a_frame_names_the_rows(table, states, model):
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "told"),
+    ("given", "kind", "message"),
     [
-        ({"groups": [1] * 50}, errors.ParameterError, "groups is of rows"),
-        ({"metadata": {"a": [1] * 50}}, errors.ParameterError, "metadata is of rows"),
-        ({"training": True}, errors.ParameterError, "training is of rows"),
-        ({"ids": ["a"]}, errors.ParameterError, "ids is of rows"),
-        ({"bootstrap": 20}, errors.ParameterError, "bootstrap is of rows"),
-        ({"bootstrap": 1}, errors.ParameterError, "bootstrap=1"),
-        ({"bootstrap": True}, errors.ParameterError, "bootstrap=True"),
-        ({"level": 95}, errors.ParameterError, "level=95"),
-        ({"title": 3}, errors.ParameterError, "title=3"),
-        ({"data": b"x"}, errors.ParameterError, "data=b'x'"),
-        ({"training": "yes"}, errors.ParameterError, "training='yes'"),
-        ({"X": iter([np.eye(4)])}, errors.ParameterError, "these come once"),
+        ({"groups": [1] * 50}, errors.ParameterError, "groups needs rows"),
+        ({"metadata": {"a": [1] * 50}}, errors.ParameterError, "metadata needs rows"),
+        ({"training": True}, errors.ParameterError, "training needs rows"),
+        ({"ids": ["a"]}, errors.ParameterError, "ids needs rows"),
+        ({"bootstrap": 20}, errors.ParameterError, "bootstrap needs rows"),
+        (
+            {"bootstrap": 1},
+            errors.ParameterError,
+            "bootstrap must be 0, a whole number from 2 on, or None, got 1",
+        ),
+        (
+            {"bootstrap": True},
+            errors.ParameterError,
+            "a whole number from 2 on, or None, got True",
+        ),
+        ({"level": 95}, errors.ParameterError, "level must be a number between 0 and 1, got 95"),
+        ({"title": 3}, errors.ParameterError, "title must be a str, got 3"),
+        ({"data": b"x"}, errors.ParameterError, "data must be a str, got b'x'"),
+        (
+            {"training": "yes"},
+            errors.ParameterError,
+            "True, False or None, got 'yes'",
+        ),
+        ({"X": iter([np.eye(4)])}, errors.ParameterError, "can be read only once"),
         ({"X": np.eye(4), "groups": ["a"]}, errors.ShapeError, "1 values"),
-        ({"X": np.eye(4), "groups": "a"}, errors.ParameterError, "one value a row"),
+        ({"X": np.eye(4), "groups": "a"}, errors.ParameterError, "no named columns"),
         ({"X": np.eye(4), "ids": ["a"]}, errors.ShapeError, "1 ids"),
         ({"X": np.eye(4), "metadata": {"a": [1]}}, errors.ShapeError, "1 values"),
         ({"X": np.eye(4), "bootstrap": 20}, errors.ParameterError, "not the 50"),
@@ -146,8 +159,8 @@ def test_an_id_column_of_a_frame_names_the_rows(table, states, model):
         ({"X": np.full((3, 4), np.nan)}, errors.NotFiniteError, "NaN"),
     ],
 )
-def test_mistakes_are_refused(arrests, given, kind, told):
-    with pytest.raises(kind, match=re.escape(told)) as caught:
+def test_mistakes_are_refused(arrests, given, kind, message):
+    with pytest.raises(kind, match=re.escape(message)) as caught:
         report(PCA(2).fit(arrests), **given)
     assert caught.value.hint
 
@@ -164,7 +177,7 @@ def test_what_is_no_model_is_refused(arrests):
         report(dropped, np.full((3, 4), np.nan))
 
 
-@pytest.mark.parametrize("library", ["jinja2", "matplotlib", "textalloc"])
+@pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
 def test_without_its_libraries_the_extra_is_named(monkeypatch, tmp_path, model, library):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(errors.MissingLibraryError, match=f"a report needs {library}") as caught:

@@ -9,11 +9,12 @@ import pytest
 from pages import Page
 
 from princomp import PCA, report
+from princomp.reports.narrative import describe_analysis, describe_results
 from princomp.reports.points import MOST_POINTS
 from princomp.reports.rows import reported_rows
-from princomp.reports.tables import MOST_LINES, numbers, variable_listing
-from princomp.reports.told import analysed, found
-from princomp.reports.trust import trusted
+from princomp.reports.tables import MOST_LINES, numbers, variable_table
+from princomp.reports.text import Texts
+from princomp.reports.trust import assess_reliability
 
 VARIANCES = np.array([1.5748783, 0.9948694, 0.5971291, 0.4164494]) ** 2
 AXES = np.array(
@@ -33,7 +34,7 @@ def test_the_table_of_eigenvalues(page):
         ["PC3", "0.3566", "8.9", "95.7"],
         ["PC4", "0.1734", "4.3", "100.0"],
     ]
-    assert [line[-1][0] for line in lines] == ["kept", "kept", "left out", "left out"]
+    assert [line[-1][0] for line in lines] == ["solid", "solid", "left out", "left out"]
     low, high = page.column("table-eigenvalues", 4), page.column("table-eigenvalues", 5)
     assert low[0] < VARIANCES[0] < high[0]
     assert low[1] < VARIANCES[1] < high[1]
@@ -67,22 +68,22 @@ def test_the_table_of_rows(page, model, table):
 
 
 def test_the_words(page):
-    for told in (
+    for sentence in (
         "The table us.csv: 50 rows in 4 columns: Murder, Assault, UrbanPop and Rape.",
         "divided by their standard deviations",
-        "2 components of 4 hold 86.8% of the total variance: PC1 62.0%, PC2 24.7%.",
-        "Their number was asked for; no rule chose it.",
-        "PC1 (62.0%) rises with Assault, Rape and Murder (92% of the component).",
-        "PC2 (24.7%) rises with UrbanPop (76% of the component).",
+        "2 components of 4 explain 86.8% of the total variance: PC1 62.0%, PC2 24.7%.",
+        "The number of components (2) was set by the user.",
+        "PC1 (62.0%): high: Assault (0.92), Rape (0.86), Murder (0.84).",
+        "PC2 (24.7%): high: UrbanPop (0.87).",
         "3 of 50 rows (6.0%) are beyond a 95% limit: Alaska, Rhode Island and Mississippi.",
-        "computed to the precision of the numbers",
+        "accurate to the precision of the numbers",
         "Kaiser–Meyer–Olkin measure 0.65",
         "χ² = 88.3 on 6 degrees of freedom",
         "200 bootstrap resamples",
         "T² 95% of training rows: 5.747",
         "Q 95%: 1.651",
     ):
-        assert told in page.text, told
+        assert sentence in page.text, sentence
 
 
 def test_the_points_of_the_script(page, model, table):
@@ -109,77 +110,84 @@ def test_numbers_are_short_and_behind_them_whole():
 # ---- words of other fits --------------------------------------------------------------
 
 
-def _told(model, rows=None):
-    return " ".join(analysed(model, rows, None) + found(model, rows))
+def _text(model, rows=None):
+    say = Texts()
+    found = describe_analysis(model, rows, None, say) + describe_results(model, rows, say)
+    return " ".join(map(str, found))
 
 
 def _trust(model):
-    return {sentence: kind for kind, sentence in trusted(model, None)}
+    return {
+        str(sentence): kind
+        for kind, sentence in assess_reliability(model, None, "no rows", Texts())
+    }
 
 
 def _warnings(model):
-    return " ".join(told for told, kind in _trust(model).items() if kind == "warning")
+    return " ".join(message for message, kind in _trust(model).items() if kind == "warning")
 
 
 def test_how_the_number_was_chosen(arrests):
-    assert "chosen by the rule “kaiser”" in _told(PCA("kaiser", scale="unit").fit(arrests))
-    assert "fewest that together exceed 0.8" in _told(PCA(0.8, scale="unit").fit(arrests))
-    assert "All components were kept" in _told(PCA(scale="unit").fit(arrests))
-    assert "“broken-stick” 1" in _told(PCA(2, scale="unit").fit(arrests))
+    assert "chosen by the rule “kaiser”" in _text(PCA("kaiser", scale="unit").fit(arrests))
+    assert "smallest number that explains more than 0.8" in _text(
+        PCA(0.8, scale="unit").fit(arrests)
+    )
+    assert "All components were kept" in _text(PCA(scale="unit").fit(arrests))
+    assert "“broken-stick” 1" in _text(PCA(2, scale="unit").fit(arrests))
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"scale": None}, "not scaled"),
         ({"scale": "pareto"}, "Pareto"),
         ({"scale": "range"}, "their ranges"),
-        ({"scale": [1.0, 2.0, 3.0, 4.0]}, "numbers that were given"),
+        ({"scale": [1.0, 2.0, 3.0, 4.0]}, "given numbers"),
         ({"center": False}, "Means were not subtracted"),
     ],
 )
-def test_what_was_done_to_the_columns(arrests, options, told):
-    assert told in _told(PCA(2, **options).fit(arrests))
+def test_what_was_done_to_the_columns(arrests, options, message):
+    assert message in _text(PCA(2, **options).fit(arrests))
 
 
 def test_missing_cells_are_counted(arrests):
     X = arrests.copy()
     X[3, 1] = X[7, 0] = X[7, 2] = np.nan
-    assert "2 rows with missing values took no part" in _told(PCA(2, missing="drop").fit(X))
-    filled = _told(PCA(2, scale="unit", missing="em").fit(X))
+    assert "2 rows with missing values were left out" in _text(PCA(2, missing="drop").fit(X))
+    filled = _text(PCA(2, scale="unit", missing="em").fit(X))
     assert "3 cells (1.50%) in 2 rows were missing and were filled" in filled
 
 
 def test_weights_are_said(arrests):
     model = PCA(2).fit(arrests, sample_weight=np.repeat([1.0, 2.0], 25))
-    assert "their sum is 75" in _told(model)
+    assert "their sum is 75" in _text(model)
 
 
 def test_unequal_variances_are_a_warning(arrests):
-    told = _warnings(PCA(2).fit(arrests * [1, 10, 1, 1]))
-    assert "36,610-fold" in told
-    assert "unit scale" in told
+    message = _warnings(PCA(2).fit(arrests * [1, 10, 1, 1]))
+    assert "36,610-fold" in message
+    assert "unit scale" in message
     assert _warnings(PCA(2, scale="unit").fit(arrests)) == ""
 
 
 def test_rounding_and_equal_variances_are_warnings(rng):
     X = rng.standard_normal((40, 4))
     X[:, 3] = X[:, 0] + X[:, 1]
-    assert "PC4 has a variance that cannot be told from zero" in _warnings(PCA().fit(X))
+    assert "PC4 has a variance that cannot be distinguished from zero" in _warnings(PCA().fit(X))
     cross = np.vstack([np.eye(3), -np.eye(3)])
-    told = _warnings(PCA(2).fit(cross))
-    assert "cannot tell PC1 from PC2 and PC2 from PC3" in told
-    assert "was not kept" in told
-    assert "little in common" in _warnings(PCA(2).fit(rng.standard_normal((60, 6))))
+    message = _warnings(PCA(2).fit(cross))
+    assert "cannot separate PC1 from PC2 and PC2 from PC3" in message
+    assert "was not kept" in message
+    assert "correlated too little" in _warnings(PCA(2).fit(rng.standard_normal((60, 6))))
 
 
 def test_a_covariance_alone(arrests):
     model = PCA.from_covariance(np.cov(arrests.T), n_components=2)
     page = Page(report(model))
-    assert "How many rows are behind it is not known" in page.text
+    assert "The number of rows is not known" in page.text
     assert "No rows were given to this report" in page.text
     assert page.text.count("and none were given to this report") == 5
-    assert "Left out: loadings are correlations only in a centred PCA of unit scale" in page.text
+    assert "Left out: loadings are correlations only in a centred PCA with unit scale" in page.text
     assert "table-rows" not in page.tables
     assert "points" not in page.script
 
@@ -188,21 +196,21 @@ def test_new_rows_are_not_those_of_the_fit(model, table):
     few = reported_rows(model, table[:20])
     assert not few.training
     assert np.isnan(few.contribution).all()
-    assert "are not those of the fit" in _told(model, few)
+    assert "are not those of the fit" in _text(model, few)
     turned = table[::-1]
     assert reported_rows(model, turned).training
     other = table + [0.01, 0, 0, 0] * np.arange(50)[:, None]
     assert not reported_rows(model, other).training
     said = reported_rows(model, other, training=True)
     assert said.training
-    assert "are those of the fit." in _told(model, said)
+    assert "are those of the fit." in _text(model, said)
 
 
 def test_one_component_and_one_variable(rng):
     X = rng.standard_normal((20, 1))
     page = Page(report(PCA(1).fit(X), X))
     assert page.text.count("this model keeps one") == 2
-    assert "One component of 1 holds 100.0%" in page.text
+    assert "One component of 1 explains 100.0%" in page.text
     assert "points" not in page.script
 
 
@@ -214,15 +222,15 @@ def test_very_many_rows_give_a_page_of_some_megabytes(rng):
     assert len(html) < 4e6
     assert len(page.tables["table-rows"]) == MOST_LINES
     assert page.line("table-rows", "11")
-    assert f"The {MOST_LINES:,} of 30,000 rows that are farthest out" in page.text
+    assert f"The {MOST_LINES:,} most extreme of 30,000 rows" in page.text
     data = json.loads(page.script["points"])
     assert len(data["names"]) == MOST_POINTS
     assert "row 11" in data["names"]
-    assert f"holds {MOST_POINTS:,} of 30,000 rows" in page.text
+    assert f"shows {MOST_POINTS:,} of 30,000 rows" in page.text
 
 
 def test_very_many_columns(rng):
-    listing = variable_listing(PCA(4).fit(rng.standard_normal((30, 700))))
+    listing = variable_table(PCA(4).fit(rng.standard_normal((30, 700))))
     assert len(listing.lines) == MOST_LINES
     assert f"The {MOST_LINES} of 700 variables" in listing.note
     assert "On the first 3 of 4 components" in listing.note

@@ -45,10 +45,10 @@ def test_a_model_and_its_rows(princomp, model_file, grouped_file, tmp_path):
     assert "50 bootstrap resamples" in page.text
     assert "turn (r)" in page.text
     assert "region (η²)" in page.text
-    assert "taken for those of the fit" in page.text
+    assert "assumed to be those of the fit" in page.text
 
 
-def test_columns_beside_take_no_part_in_the_fit(princomp, grouped_file, tmp_path):
+def test_extra_columns_take_no_part_in_the_fit(princomp, grouped_file, tmp_path):
     done = princomp(
         *("report", grouped_file, "--id", "State", "--scale", "unit", "-k", 2),
         *("--metadata", "turn", "--groups", "region", "--bootstrap", 0),
@@ -67,14 +67,14 @@ def test_a_model_alone(princomp, model_file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "reported"),
     [
         (("MODEL", "-k", 2), 2, "-k is of a fit"),
         (("MODEL", "DATA", "--scale", "none"), 2, "--scale is of a fit"),
-        (("MODEL", "--groups", "region"), 2, "--groups is of rows"),
-        (("MODEL", "--metadata", "turn"), 2, "--metadata is of rows"),
-        (("MODEL", "--training"), 2, "--training is of rows"),
-        (("MODEL", "--bootstrap", 0), 2, "--bootstrap is of rows"),
+        (("MODEL", "--groups", "region"), 2, "--groups needs rows"),
+        (("MODEL", "--metadata", "turn"), 2, "--metadata needs rows"),
+        (("MODEL", "--training"), 2, "--training needs rows"),
+        (("MODEL", "--bootstrap", 0), 2, "--bootstrap needs rows"),
         (("MODEL", "DATA", "--bootstrap", 1), 2, "2 or more"),
         (("MODEL", "DATA", "--groups", "nobody"), 65, "nobody"),
         (("MODEL", "DATA", "--groups", "Murder"), 65, "analyses"),
@@ -92,14 +92,14 @@ def test_a_model_alone(princomp, model_file, tmp_path):
     ],
 )
 def test_mistaken_words_are_refused_and_nothing_is_written(
-    princomp, model_file, grouped_file, tmp_path, words, code, told
+    princomp, model_file, grouped_file, tmp_path, words, code, reported
 ):
     given = [{"MODEL": model_file, "DATA": grouped_file}.get(word, word) for word in words]
     output = [] if "-o" in words else ["-o", "x.html"]
     before = grouped_file.read_bytes()
     done = princomp("report", *given, *output, "--json")
     assert done.code == code
-    assert told in done.error["message"] + str(done.error["hint"])
+    assert reported in done.error["message"] + str(done.error["hint"])
     assert done.error["hint"]
     assert not (tmp_path / "x.html").exists()
     assert grouped_file.read_bytes() == before
@@ -121,7 +121,7 @@ def test_a_model_of_another_kind_is_refused_by_name(princomp, tmp_path, flags, n
     assert done.code == 0
     done = princomp("report", "m.pca", *rows, "-o", "x.html", "--json")
     assert done.code == 65
-    assert done.error["message"] == f"m.pca is a {name}, and a report is of a plain PCA"
+    assert done.error["message"] == f"m.pca is a {name}, and a report needs a plain PCA"
     assert done.error["place"] == {"file": "m.pca"}
     assert done.error["hint"].endswith(f"princomp fit without {flags[0]}")
     assert not (tmp_path / "x.html").exists()

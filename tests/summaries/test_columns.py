@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from helpers import EPS, EPS32
-from princomp import threads
 from princomp.errors import NotFiniteError
+from princomp.linalg import threads
 from princomp.summaries import Columns, columns
 
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from helpers import EPS, EPS32
-from princomp import threads
 from princomp.kernels import dense
+from princomp.linalg import threads
 from princomp.summaries import Columns, dense_rows
 from princomp.summaries.dense_rows import DenseRows
 

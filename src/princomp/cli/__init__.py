@@ -1,15 +1,18 @@
-"""The command line: arguments to calls, nothing else.
+"""The command line: from arguments to calls of the core and of the other rooms.
 
-commands  the list of commands
+commands          the list of commands
 fitting, choosing, applying, models, rotating, bootstrapping, plotting, reporting   the commands
-options   their flags
-calls     what the commands do
-robustly, by_kernel   the options of robust and kernel fits
-model_or_rows   commands that take a model or a table
-beside    columns that are shown next to the rows
-tidy      tables of text and numbers
-printed, watching   output for people: results, and progress
-run       exit codes, errors and signals
+demo              the first analysis, on a table that comes with the package
+options           options that commands share
+read_options      how a table is written, and which of its columns are read
+robust_options, kernel_options   options of robust and kernel fits
+actions           reading tables, binding their columns, writing results
+model_or_rows     commands that take a model or a table
+extra_columns     columns that are shown with the rows
+table_writer      tables of text and numbers
+printed, watching results and progress for people
+hints             messages of the library in the words of the command line
+run               exit codes, errors and signals
 """
 
 from princomp.cli.commands import cli

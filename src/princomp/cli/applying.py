@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.calls import bound, check_output, hand_over
+from princomp.cli.actions import bound, check_output
 from princomp.cli.model_or_rows import check_inverse
-from princomp.cli.options import files_argument, model_argument, output_options, shared
+from princomp.cli.options import common_options, files_argument, model_argument, output_options
+from princomp.cli.read_options import read_options
+from princomp.cli.results import hand_over
 
 if TYPE_CHECKING:
-    from princomp.sources.source import Source
+    from princomp.io import Source
 
 __all__ = ["inverse", "transform"]
 
@@ -22,31 +24,35 @@ __all__ = ["inverse", "transform"]
 @model_argument
 @files_argument
 @output_options
-@shared
+@read_options
+@common_options
 def transform(
     model: Path,
     files: tuple[str, ...],
     output: Path | None,
     force: bool,
     as_json: bool,
+    **_: Any,
 ) -> None:
     """Scores of the rows of FILEs under MODEL.
 
     Columns are bound by name; the format of the output goes by its ending.
     """
-    from princomp.documents import column_names, component_names
-    from princomp.functions import load
+    from princomp.core import fitted_model
+    from princomp.estimators import load_model
+    from princomp.reports import column_names, component_names
 
-    pca = load(model)
+    pca: Any = load_model(model)
     check_output(output, force, model, *files)
     source, notes = bound(files, column_names(pca), pca)
-    pca._check_columns(source.p, False)
-    columns = component_names(pca.n_components_)
+    fitted: Any = fitted_model(pca)
+    fitted.schema.check_width(source.p)
+    columns = component_names(fitted.k)
 
     def scores(source: Source) -> Iterator[tuple[Any, Any]]:
         at = 0
         for chunk in source.chunks():
-            yield pca._chunk_scores(chunk.data, source, at), chunk.ids
+            yield fitted.chunk_scores(chunk.data, source, at), chunk.ids
             at += chunk.data.shape[0]
 
     hand_over("transform", source, scores, columns, output, force, as_json, notes)
@@ -56,28 +62,32 @@ def transform(
 @model_argument
 @files_argument
 @output_options
-@shared
+@read_options
+@common_options
 def inverse(
     model: Path,
     files: tuple[str, ...],
     output: Path | None,
     force: bool,
     as_json: bool,
+    **_: Any,
 ) -> None:
     """Rows in the units of the data from the scores in FILEs (columns PC1, PC2, …).
 
     Of a kernel PCA they are pre-images, and its fit says how they are found (--pre-image).
     """
-    from princomp.documents import columns_of, component_names, has_kernel
-    from princomp.functions import load
+    from princomp.core import fitted_model
+    from princomp.estimators import load_model
+    from princomp.reports import columns_of, component_names, has_kernel
 
-    pca = load(model)
+    pca: Any = load_model(model)
     check_output(output, force, model, *files)
-    source, notes = bound(files, component_names(pca.n_components_), pca, numbered=True)
+    source, notes = bound(files, component_names(fitted_model(pca).k), pca, numbered=True)
     columns = list(map(str, columns_of(pca)))
     if has_kernel(pca):
         check_inverse(pca, model)
-    back = pca.inverse_transform if has_kernel(pca) else pca._reconstructed
+    fitted: Any = pca if has_kernel(pca) else fitted_model(pca)
+    back = fitted.inverse_transform if has_kernel(pca) else fitted.reconstruct
 
     def rows(source: Source) -> Iterator[tuple[Any, Any]]:
         for chunk in source.chunks():

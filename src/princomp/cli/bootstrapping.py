@@ -7,12 +7,20 @@ from typing import Any
 
 import click
 
-from princomp.cli.calls import refuse_inputs
+from princomp.cli.actions import refuse_inputs
 from princomp.cli.model_or_rows import model_and_rows
-from princomp.cli.options import fit_options, shared
-from princomp.cli.printed import print_json, say
-from princomp.cli.tidy import check_tidy, write_tidy
-from princomp.cli.watching import bar
+from princomp.cli.options import (
+    LEVEL,
+    SEED,
+    common_options,
+    fit_options,
+    force_option,
+    formulas_option,
+)
+from princomp.cli.printed import print_json, print_notes, say
+from princomp.cli.read_options import read_options
+from princomp.cli.table_writer import check_extension, write_columns
+from princomp.cli.watching import progress_bar
 
 __all__ = ["bootstrap"]
 
@@ -26,22 +34,18 @@ __all__ = ["bootstrap"]
     type=click.IntRange(min=2),
     default=1000,
     show_default=True,
-    help="How many times rows are drawn.",
+    help="Number of resamples.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of draws.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Random seed.")
 @click.option(
-    "--level",
-    type=click.FloatRange(0, 1, True, True),
-    default=0.95,
-    show_default=True,
-    help="Of the intervals.",
+    "--level", type=LEVEL, default=0.95, show_default=True, help="Level of the intervals."
 )
 @click.option(
     "--align",
     type=click.Choice(["signs", "procrustes"]),
     default="signs",
     show_default=True,
-    help="Only the signs of axes, or all loadings turned towards those of the table.",
+    help="How loadings of resamples are matched: by their signs, or by a rotation.",
 )
 @click.option(
     "-o",
@@ -51,9 +55,11 @@ __all__ = ["bootstrap"]
     show_default=True,
     help="Table to write (.csv, .tsv, .parquet, .arrow); - is CSV on stdout.",
 )
-@click.option("--force", is_flag=True, help="Replace an existing output.")
+@force_option
+@formulas_option
 @fit_options
-@shared
+@read_options
+@common_options
 def bootstrap(
     files: tuple[str, ...],
     n: int,
@@ -65,30 +71,32 @@ def bootstrap(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Intervals of variances, rates and loadings: how far they are this sample's.
+    """Bootstrap intervals of variances, rates and loadings.
 
-    Of a MODEL and DATA, the rows that it was fitted to; or of FILEs, which are fitted first,
-    with the flags of fit. One line a variance, a rate and a loading: value, low and high end
-    of the interval, standard error.
+    Takes a MODEL and DATA, the rows that it was fitted to; or FILEs, which are fitted first,
+    with the options of fit. Writes one line per variance, rate and loading: value, ends of the
+    interval, standard error.
     """
-    from princomp.atomic import check_writable
-    from princomp.documents import document
+    from princomp.io import check_writable
+    from princomp.reports import document
 
     file = None if str(output) == "-" else output
     if file is not None:
-        check_tidy(file)
+        check_extension(file)
         refuse_inputs([file], files)
         check_writable([file], force=force)
     model, source, notes = model_and_rows(files, options, as_json)
-    from princomp.resampling import bootstrap as bootstrap_of
+    from princomp.diagnostics import bootstrap as bootstrap_of
 
-    with bar(as_json) as tell:
-        found = bootstrap_of(source, model, n=n, seed=seed, level=level, align=align, progress=tell)
+    with progress_bar(as_json) as progress:
+        found = bootstrap_of(
+            model, source, n=n, seed=seed, level=level, align=align, progress=progress
+        )
     if file is not None or not as_json:
-        write_tidy(file, found.columns_of("intervals"), force)
+        write_columns(file, found.columns_of("intervals"), force)
     if as_json:
         paths = {} if file is None else {"intervals": str(file)}
         print_json(document("bootstrap", seed=seed, **found.to_dict(), notes=notes, files=paths))
         return
-    say(notes)
-    click.echo(found, err=True)
+    print_notes(notes)
+    say(found, err=True)

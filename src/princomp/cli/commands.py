@@ -1,13 +1,14 @@
-"""The commands, one group."""
+"""The group of all commands."""
 
 from __future__ import annotations
 
 import click
 
-from princomp._version import __version__
+from princomp import __version__
 from princomp.cli.applying import inverse, transform
 from princomp.cli.bootstrapping import bootstrap
 from princomp.cli.choosing import choose
+from princomp.cli.demo import demo
 from princomp.cli.fitting import fit, plan, resume
 from princomp.cli.models import merge, show
 from princomp.cli.plotting import plot
@@ -20,10 +21,11 @@ __all__ = ["cli"]
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="princomp", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Principal component analysis of tables: a file in, an inspectable answer out."""
+    """Principal component analysis of tables."""
 
 
 for _command in (
+    demo,
     fit,
     resume,
     transform,

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.by_kernel import (
+from princomp.cli.actions import parameters_of, read, refuse_inputs, stem_of
+from princomp.cli.kernel_options import (
     NO_LOADINGS,
     check_kernel,
     cost_notes,
     kernel_estimator,
     kernel_options,
 )
-from princomp.cli.calls import (
-    estimator,
-    read,
-    refuse_inputs,
-    result_files,
-    stem_of,
-    write_results,
+from princomp.cli.options import (
+    PATH,
+    common_options,
+    files_argument,
+    fit_options,
+    formulas_option,
+    robust_options,
 )
-from princomp.cli.options import PATH, files_argument, fit_options, robust_options, shared
-from princomp.cli.printed import print_json, print_summary, say
-from princomp.cli.robustly import check_robust, robust_estimator, robust_hint, write_outliers
-from princomp.cli.watching import bar, resumable
+from princomp.cli.printed import print_json, print_notes, print_summary, say
+from princomp.cli.read_options import read_options
+from princomp.cli.results import result_files, write_results
+from princomp.cli.robust_options import check_robust, robust_estimator, robust_hint, write_outliers
+from princomp.cli.watching import progress_bar, resumable
+
+if TYPE_CHECKING:
+    from princomp.core import PCAModel, PCAParameters
+    from princomp.engines import ProgressCallback
+    from princomp.estimators import RobustPCA
+    from princomp.io import Source
+    from princomp.kernel_pca import KernelPCA
 
 __all__ = ["fit", "plan", "resume"]
 
@@ -36,6 +46,7 @@ __all__ = ["fit", "plan", "resume"]
 @files_argument
 @robust_options
 @kernel_options
+@read_options
 @click.option("-m", "--model", type=PATH, help="Model file to write.")
 @click.option(
     "-o",
@@ -58,19 +69,21 @@ __all__ = ["fit", "plan", "resume"]
     help="File that keeps the work so far; 'princomp resume PATH' goes on from it.",
 )
 @click.option("--force", is_flag=True, help="Replace existing outputs.")
-@shared
+@formulas_option
+@common_options
 def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Fit a PCA to the numeric columns of FILEs, as one table.
 
     Writes scores (a row for each row of the input), loadings (axes times the root of their
     variance), eigenvalues and the model; with --robust also which rows are outliers, and with
-    --kernel no loadings. A FILE is .csv, .tsv (also .gz, .zst), .parquet, .arrow, .npy, .npz,
-    .mtx, .h5, .h5ad or .zarr; a wildcard in quotes, such as 'part-*.parquet'; or - for standard
-    input (CSV, TSV, an Arrow stream or npy).
+    --kernel no loadings. A FILE is .csv, .tsv, .txt (also .gz, .zst), .xlsx, .parquet, .arrow,
+    .npy, .npz, .mtx, .h5, .h5ad or .zarr; a wildcard in quotes, such as 'part-*.parquet'; or - for
+    standard input (CSV, TSV, an Arrow stream or npy).
     """
-    from princomp.atomic import check_writable
-    from princomp.checkpoint import Checkpoint
-    from princomp.documents import of_fit
+    from princomp.io import Checkpoint, check_writable
+    from princomp.reports import of_fit
+
+    plain = not options["kernel"] and not options["robust"]
 
     check_kernel(options)
     check_robust(options)
@@ -79,24 +92,25 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     check_writable(outputs.values(), force=options["force"])
     checkpoint = options["checkpoint"]
     if checkpoint is not None:
-        beside = Checkpoint.files(checkpoint)
-        refuse_inputs(beside, files)
-        check_writable([*outputs.values(), *beside], force=True)
-    model = _estimator(options)
+        checkpoint_files = Checkpoint.files(checkpoint)
+        refuse_inputs(checkpoint_files, files)
+        check_writable([*outputs.values(), *checkpoint_files], force=True)
+    # Both check the flags before anything is read.
+    model: Any = parameters_of(options) if plain else _estimator(options)
     source = read(files, options)
     command = {"arguments": list(_words()), "folder": os.getcwd()}
     if checkpoint is not None and checkpoint.exists() and not as_json:
-        say([f"going on from {checkpoint}"])
+        print_notes([f"going on from {checkpoint}"])
     if not as_json:
-        say(cost_notes(options, source.rows))
+        print_notes(cost_notes(options, source.rows))
     with resumable(checkpoint):
-        with bar(as_json) as tell:
-            if options["robust"]:
-                model.fit(source)
+        with progress_bar(as_json) as tell:
+            if plain:
+                model = _fitted(source, model, options, tell, command)
             elif options["kernel"]:
                 model.fit(source, progress=tell)
             else:
-                model._fit(source, None, tell, checkpoint, command)
+                model.fit(source)
         with nullcontext() if checkpoint is None else Checkpoint.held(checkpoint):
             notes = _written(model, source, outputs, options, as_json)
             if checkpoint is not None:
@@ -104,16 +118,30 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     if as_json:
         print_json(of_fit(model, outputs, notes))
         return
-    say(notes)
+    print_notes(notes)
     print_summary(model)
     for name, path in outputs.items():
-        click.echo(f"{name:12} {path}")
+        say(f"{name:12} {path}")
 
 
-def _estimator(options: dict[str, Any]) -> Any:
-    if options["kernel"]:
-        return kernel_estimator(options)
-    return robust_estimator(options) if options["robust"] else estimator(options)
+def _fitted(
+    source: Source,
+    parameters: PCAParameters,
+    options: dict[str, Any],
+    tell: ProgressCallback | None,
+    command: dict[str, Any],
+) -> PCAModel:
+    """A plain PCA of a source, without its estimator, which would import scikit-learn."""
+    from princomp.core import PCAModel, fit_table
+
+    checkpoint = options["checkpoint"]
+    found = fit_table(source, parameters, progress=tell, checkpoint=checkpoint, command=command)
+    schema = replace(found.schema, id_column=source.id_column)
+    return PCAModel(found.result, schema, parameters)
+
+
+def _estimator(options: dict[str, Any]) -> KernelPCA | RobustPCA:
+    return kernel_estimator(options) if options["kernel"] else robust_estimator(options)
 
 
 def _words() -> list[str]:
@@ -125,11 +153,13 @@ def _words() -> list[str]:
 def _written(
     model: Any, source: Any, outputs: dict[str, Path], options: dict[str, Any], as_json: bool
 ) -> list[str]:
-    """Write what is asked for, as far as it can be, and say what a person should know."""
-    from princomp.documents import scale_hint
+    """Write the requested outputs that can be written; return notes for the user."""
+    from princomp.io import all_or_none
+    from princomp.reports import scale_hint
 
-    model.id_column_ = options["id_column"]
     notes = list(source.notes)
+    if options["robust"] or options["kernel"]:
+        model.id_column_ = source.id_column
     if not options["robust"]:
         notes += _fit_notes(model, options)
     if options["kernel"]:
@@ -142,26 +172,33 @@ def _written(
         notes.append("standard input is gone after the fit: no scores were written")
     if "scores" in outputs and source.id_column is not None and options["kind"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
-    if "outliers" in outputs:
-        write_outliers(model, source, outputs["outliers"], options["force"])
-    write_results(model, source, outputs, options["force"], as_json)
+    with all_or_none():
+        if "outliers" in outputs:
+            write_outliers(model, source, outputs["outliers"], options["force"])
+        write_results(model, source, outputs, options["force"], as_json)
     return notes
 
 
 def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
-    filled = getattr(model.__dict__.get("_filler", model), "imputed_", None)
+    from princomp.core import fitted_model
+
+    fitted: Any = fitted_model(model)
+    result, imputer = fitted.result, getattr(fitted, "imputer", None)
+    said = ("constant column", "rows without any cell", "row without any cell")
+    constant = [n for n in getattr(result, "notes", ()) if any(word in n for word in said)]
+    filled = getattr(result, "filled", None) if imputer is None else imputer.imputed_
     if filled is not None and filled.cells:
-        return [str(filled)]
-    if not model.n_dropped_:
-        return []
-    told = f"rows with missing values: {model.n_dropped_:,}; they took no part in the fit"
-    return [told if options["no_scores"] else f"{told}, and their scores are empty"]
+        return [str(filled), *constant]
+    if not result.dropped:
+        return constant
+    note = f"rows with missing values: {result.dropped:,}; they took no part in the fit"
+    return [note if options["no_scores"] else f"{note}, and their scores are empty", *constant]
 
 
 @click.command()
 @click.argument("checkpoint", type=PATH)
 @click.option("--force", is_flag=True, help="Replace outputs that were written already.")
-@shared
+@common_options
 @click.pass_context
 def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> None:
     """Go on with the fit that wrote CHECKPOINT, as it was typed, in the folder it was typed in.
@@ -169,8 +206,8 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
     The result has the bits of a run that was not interrupted. An input that has changed
     since is refused.
     """
-    from princomp.checkpoint import Checkpoint
     from princomp.errors import InputNotFoundError
+    from princomp.io import Checkpoint
 
     command = Checkpoint.command_in(checkpoint)
     path = checkpoint.resolve()
@@ -179,12 +216,11 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
         os.chdir(command["folder"])
     except OSError as error:
         raise InputNotFoundError(
-            f"{checkpoint}: was written in the folder {command['folder']}, which is not to be had: "
-            f"{error.strerror}",
+            f"{checkpoint}: its folder {command['folder']} cannot be entered: {error.strerror}",
             place={"file": str(command["folder"])},
             hint="put the folder with the input back where it was",
         ) from None
-    # From here on it is the fit: errors are told as it was asked for then, or now.
+    # Errors are reported in the format that the first command or this one asked for.
     _words()[:] = arguments
     parsed = fit.make_context("fit", arguments[1:], parent=ctx.parent)
     # The file may have been moved since.
@@ -198,16 +234,17 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
 @click.command()
 @files_argument
 @fit_options
-@shared
+@read_options
+@common_options
 def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """What a fit of FILEs would do and cost, without doing it."""
-    from princomp.documents import document
-    from princomp.functions import plan as plan_of
+    from princomp.core import plan_table
+    from princomp.reports import document
 
     source = read(files, options)
-    found = plan_of(source, **estimator(options).get_params(deep=False))
+    found = plan_table(source, parameters_of(options))
     if as_json:
         print_json(document("plan", plan=found.to_dict(), notes=list(source.notes)))
         return
-    say(source.notes)
-    click.echo(found)
+    print_notes(source.notes)
+    say(found)

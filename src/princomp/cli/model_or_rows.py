@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp import errors
-from princomp.cli.by_kernel import NO_LOADINGS
-from princomp.cli.calls import bound, estimator, read
-from princomp.cli.options import typed
-from princomp.cli.watching import bar
+from princomp.cli.actions import bound, estimator, read
+from princomp.cli.kernel_options import NO_LOADINGS
+from princomp.cli.options import given_parameters
+from princomp.cli.watching import progress_bar
 
 if TYPE_CHECKING:
-    from princomp.estimator import PCA
+    from princomp.estimators import PCA
+    from princomp.io import Source
     from princomp.kernel_pca import KernelPCA
-    from princomp.sources.source import Source
 
 __all__ = [
     "check_figure",
@@ -38,6 +38,7 @@ _OF_A_FIT = {
     "columns": "--columns",
     "exclude": "--exclude",
     "id_column": "--id",
+    "constant": "--constant",
     "no_center": "--no-center",
     "missing": "--missing",
     "solver": "--solver",
@@ -47,7 +48,7 @@ _OF_A_FIT = {
 
 def is_table(name: str) -> bool:
     """Whether a name is that of rows rather than of a model."""
-    from princomp.sources.files import ending_of, parts_of
+    from princomp.io import ending_of, parts_of
 
     return name == "-" or ending_of(parts_of(name)[0]) is not None
 
@@ -60,7 +61,7 @@ def plain_model(path: Path, use: str) -> PCA:
     NotAvailableError
         For a model of another kind; ``use`` says what is of a PCA only.
     """
-    from princomp.functions import load
+    from princomp.estimators import load
 
     model: PCA = load(path)
     check_plain(model, path, use)
@@ -74,10 +75,10 @@ def check_plain(model: Any, path: Path, use: str) -> None:
     ------
     NotAvailableError
     """
-    from princomp.documents import has_kernel
-    from princomp.estimator import PCA
+    from princomp.core import PCAModel, fitted_model
+    from princomp.reports import has_kernel
 
-    if not isinstance(model, PCA):
+    if not isinstance(fitted_model(model), PCAModel):
         flag = "--kernel" if has_kernel(model) else "--robust"
         raise errors.NotAvailableError(
             f"{path} is a {type(model).__name__}, and {use}",
@@ -143,7 +144,7 @@ def refuse_flags_of_a_fit(model: str) -> None:
     ------
     click.UsageError
     """
-    given = typed()
+    given = given_parameters()
     for name, flag in _OF_A_FIT.items():
         if name in given:
             raise click.UsageError(
@@ -155,22 +156,22 @@ def fit_of_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> 
     """A fit of files that is not kept, and their rows."""
     source = read(files, options)
     model = estimator(options)
-    with bar(quiet) as tell:
-        model._fit(source, None, tell, None)
+    with progress_bar(quiet) as tell:
+        model.fit(source, progress=tell)
     return model, source
 
 
 def model_and_rows(
     files: Sequence[str], options: dict[str, Any], quiet: bool
 ) -> tuple[PCA, Source, list[str]]:
-    """MODEL DATA…, or FILE… and its fit; the rows, and what a person should know.
+    """MODEL DATA…, or FILE… and its fit; the rows, and notes for the user.
 
     Raises
     ------
     click.UsageError
         For a model alone, or with flags of a fit.
     """
-    from princomp.documents import column_names
+    from princomp.reports import column_names
 
     if is_table(files[0]):
         model, source = fit_of_files(files, options, quiet)

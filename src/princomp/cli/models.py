@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from princomp import errors
-from princomp.cli.calls import bound, refuse_inputs
+from princomp.cli.actions import bound, refuse_inputs
 from princomp.cli.model_or_rows import check_plain, refuse_exact
-from princomp.cli.options import PATH, model_argument, shared
-from princomp.cli.printed import print_json, print_summary, say
+from princomp.cli.options import PATH, common_options, model_argument
+from princomp.cli.printed import one_line, print_json, print_notes, print_summary, say
+
+if TYPE_CHECKING:
+    from princomp.core import Certificate, PCAModel
 
 __all__ = ["merge", "show"]
 
@@ -28,22 +31,32 @@ _SHOWN = 20
     metavar="FILE",
     help="Measure the residuals with the rows that the model was fitted to.",
 )
-@shared
+@common_options
 def show(model: Path, rows: str | None, as_json: bool) -> None:
     """What MODEL holds: variances, plan and certificate."""
-    from princomp.choosing import name_of
-    from princomp.documents import column_names, document, of_model
-    from princomp.functions import load
+    from princomp.core import PCAModel, fitted_model
+    from princomp.estimators import load_model
+    from princomp.reports import column_names, document, of_model
+    from princomp.rules import name_of
 
-    pca = load(model)
-    found: Any = _verified(pca, model, rows) if rows else getattr(pca, "certificate_", None)
+    pca: Any = load_model(model)
+    fitted = fitted_model(pca)
+    if rows:
+        check_plain(pca, model, "only the components of a PCA can be verified")
+    if isinstance(fitted, PCAModel):
+        plan: Any = fitted.result.plan
+        found: Any = _verified(fitted, rows) if rows else fitted.result.certificate
+    else:
+        plan, found = getattr(pca, "plan_", None), getattr(pca, "certificate_", None)
     if as_json:
         # Divisors and landmarks may be arrays.
+        plain = isinstance(pca, PCAModel)
+        given = dict(sorted(pca.parameters._asdict().items())) if plain else pca.get_params()
         parameters = {
             k: "given" if k in ("scale", "landmarks") and not isinstance(v, str | None) else v
-            for k, v in pca.get_params().items()
+            for k, v in given.items()
         }
-        parameters["n_components"] = name_of(pca.n_components)
+        parameters["n_components"] = name_of(given["n_components"])
         contents = of_model(pca)
         if rows:
             contents["certificate"] = found.to_dict()
@@ -52,28 +65,29 @@ def show(model: Path, rows: str | None, as_json: bool) -> None:
     print_summary(pca)
     if (names := column_names(pca)) is not None:
         rest = f", … {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-        click.echo(f"columns: {', '.join(names[:_SHOWN])}{rest}")
-    if pca.id_column_ is not None:
-        click.echo(f"id column: {pca.id_column_}")
-    if hasattr(pca, "plan_"):
-        click.echo(pca.plan_)
+        say(f"columns: {one_line(', '.join(names[:_SHOWN]))}{rest}")
+    if (id_column := fitted.schema.id_column) is not None:
+        say(f"id column: {id_column}")
+    if plan is not None:
+        say(plan)
     if found is not None:
-        click.echo(found)
+        say(found)
 
 
-def _verified(pca: Any, path: Path, rows: str) -> Any:
+def _verified(model: PCAModel, rows: str) -> Certificate:
     """The certificate of a model, measured with its rows."""
-    check_plain(pca, path, "only the components of a PCA can be verified")
-    known = pca.__dict__.get("feature_names_in_")
-    source, notes = bound([rows], None if known is None else list(known), pca, numbered=True)
-    say(notes)
-    return pca.verify(source)
+    from princomp.core import verify_table
+    from princomp.reports import column_names
+
+    source, notes = bound([rows], column_names(model), model, numbered=True)
+    print_notes(notes)
+    return verify_table(model, source)
 
 
 def _summed(path: Path) -> Any:
     """A model whose sums can be added to."""
-    from princomp.documents import has_kernel
-    from princomp.functions import load
+    from princomp.estimators import load
+    from princomp.reports import has_kernel
 
     model = load(path)
     if has_kernel(model):
@@ -87,14 +101,14 @@ def _summed(path: Path) -> Any:
 @click.argument("models", metavar="MODEL MODEL...", nargs=-1, required=True, type=PATH)
 @click.option("-m", "--model", "output", type=PATH, required=True, help="Model file to write.")
 @click.option("--force", is_flag=True, help="Replace an existing output.")
-@shared
+@common_options
 def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
     """One model of all rows behind several MODELs, without the rows.
 
     It has the parameters of the first.
     """
-    from princomp.atomic import check_writable
-    from princomp.documents import document, of_model
+    from princomp.io import check_writable
+    from princomp.reports import document, of_model
 
     if len(models) < 2:
         raise click.UsageError("merging takes at least two models")
@@ -117,4 +131,4 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
         print_json(document("merge", **of_model(merged), files={"model": str(output)}))
         return
     print_summary(merged)
-    click.echo(f"{'model':12} {output}")
+    say(f"{'model':12} {output}")

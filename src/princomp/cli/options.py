@@ -1,4 +1,4 @@
-"""Flags that several commands share, and how their values are read."""
+"""Options that several commands share, and how their values are read."""
 
 from __future__ import annotations
 
@@ -11,21 +11,30 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 __all__ = [
+    "LEVEL",
     "PATH",
+    "RULES",
+    "SEED",
     "choose_options",
+    "common_options",
+    "data_argument",
     "files_argument",
     "fit_options",
     "flag_of",
+    "force_option",
+    "format_option",
+    "formulas_option",
+    "given_parameters",
     "model_argument",
     "names_option",
     "output_options",
-    "refuse_beside",
+    "refuse_with",
+    "refuse_without",
     "robust_options",
-    "shared",
-    "typed",
+    "with_options",
 ]
 
-# planning.SOLVERS has them; loading it would cost --help half a second. A test compares.
+# The same as core.planning.SOLVERS, whose import would add half a second to --help; tested.
 SOLVERS = (
     "auto",
     "full",
@@ -38,7 +47,7 @@ SOLVERS = (
     "sketch",
 )
 
-# choosing.RULES has them; the same holds.
+# The same as rules.RULES, likewise.
 RULES = (
     "kaiser",
     "broken-stick",
@@ -53,190 +62,224 @@ RULES = (
     "permutation",
 )
 
+Command: TypeAlias = Callable[..., Any]
+Option: TypeAlias = Callable[[Command], Command]
+
 if TYPE_CHECKING:
     _ParamType = click.ParamType[int | float | str]
 else:
-    _ParamType = click.ParamType  # a generic only in newer releases of click
+    _ParamType = click.ParamType  # generic only in newer releases of click
 
 
 class _Components(_ParamType):
-    """-k: a number, a fraction or the name of a rule."""
+    """The value of -k: a number, a fraction or the name of a rule."""
 
     name = "K"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | float | str:
+        if value in RULES:
+            return value
         number: int | float = -1
         for kind in (float, int):
             with contextlib.suppress(ValueError):
                 number = kind(value)
-        if value in RULES:
-            return str(value)
         if not (isinstance(number, int) and number >= 0) and not 0 < number < 1:
-            lawful = "neither a whole number, a fraction between 0 and 1, nor a rule"
-            self.fail(f"{value!r} is {lawful} ({', '.join(RULES)})", param, ctx)
+            valid = "a whole number, a fraction between 0 and 1, or a rule"
+            self.fail(f"{value!r} is not {valid} ({', '.join(RULES)})", param, ctx)
         return number
 
 
-def _names(_: Any, __: Any, value: str | None) -> list[str] | None:
+def _names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     if value is None:
         return None
     # As in a CSV file, so that a name with a comma in it can be quoted.
     names = [name.strip() for name in next(csv.reader([value], skipinitialspace=True), [])]
     if not all(names) or not names:
-        raise click.BadParameter(f"{value!r} holds an empty column name")
+        raise click.BadParameter(f"{value!r} has an empty column name")
     return names
 
 
-def _memory(_: Any, __: Any, value: str | None) -> str | None:
+def _memory(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     if value is not None:
         from princomp.errors import ParameterError
-        from princomp.memory import byte_count
+        from princomp.linalg import byte_count
 
         try:
             byte_count(value)
         except ParameterError as error:
-            raise click.BadParameter(f"{value!r} is no size of memory; {error.hint}") from None
+            raise click.BadParameter(f"{value!r} is not a memory size; {error.hint}") from None
     return value
 
 
-_Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+def with_options(*options: Option) -> Option:
+    """Combine options into one decorator; --help lists them in this order."""
 
-PATH = click.Path(path_type=Path)
-model_argument = click.argument("model", type=PATH)
-files_argument = click.argument("files", metavar="FILE...", nargs=-1, required=True)
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
 
-
-def shared(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--json and --debug, which every command has; ``run`` looks for the latter itself."""
-    told = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-    debug = click.option(
-        "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
-    )
-    return debug(told(command))
+    return decorate
 
 
-def typed() -> set[str]:
-    """Parameters of the running command that somebody gave a value."""
+def given_parameters() -> set[str]:
+    """Return the parameters of the running command that were given a value."""
     ctx = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT
     return {name for name in ctx.params if ctx.get_parameter_source(name) is not default}
 
 
 def flag_of(name: str) -> str:
-    """What is typed for a parameter."""
+    """Return the flag of a parameter."""
     return f"--{name.replace('_', '-')}"
 
 
-def refuse_beside(
-    flag: str, options: dict[str, Any], others: Sequence[tuple[str, Any, str]]
+def refuse_with(
+    flag: str, options: dict[str, Any], others: Sequence[tuple[str, object, str]]
 ) -> None:
-    """Refuse parameters (name, default, why) that ``flag`` would ignore.
+    """Refuse parameters (name, default, reason) that ``flag`` would ignore.
 
     Raises
     ------
     click.UsageError
     """
-    for name, default, why in others:
+    for name, default, reason in others:
         if options[name] != default:
-            raise click.UsageError(f"{flag_of(name)} does not go with {flag}: {why}")
+            raise click.UsageError(f"{flag_of(name)} cannot be used with {flag}: {reason}")
 
 
-def names_option(flag: str, told: str) -> _Option:
-    """A flag that takes names of columns, as in a line of CSV."""
-    return click.option(flag, callback=_names, metavar="A,B", help=told)
+def refuse_without(options: dict[str, Any], needs: dict[str, tuple[bool, str]]) -> None:
+    """Refuse parameters that have no effect; ``needs`` says if they have one, and what they need.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    for name, (has_effect, needed) in needs.items():
+        if options[name] is not None and not has_effect:
+            raise click.UsageError(f"{flag_of(name)} has no effect without {needed}")
 
 
-def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """-o and --force of a command that writes one table."""
-    force = click.option("--force", is_flag=True, help="Replace an existing output.")
-    return click.option("-o", "--output", type=PATH, help="CSV on stdout by default.")(
-        force(command)
+def names_option(flag: str, text: str) -> Option:
+    """Return an option whose value is column names, as in a line of CSV."""
+    return click.option(flag, callback=_names, metavar="A,B", help=text)
+
+
+def _escape_formulas(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        from princomp.io import escaped_formulas
+
+        ctx.with_resource(escaped_formulas())
+
+
+PATH = click.Path(path_type=Path)
+SEED = click.IntRange(min=0)
+LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+model_argument = click.argument("model", type=PATH)
+files_argument = click.argument("files", metavar="FILE...", nargs=-1, required=True)
+data_argument = click.argument("files", metavar="[DATA]...", nargs=-1)
+force_option = click.option("--force", is_flag=True, help="Replace existing outputs.")
+formulas_option = click.option(
+    "--escape-formulas",
+    is_flag=True,
+    expose_value=False,
+    callback=_escape_formulas,
+    help="Put ' before names in CSV files that a spreadsheet may take for formulas.",
+)
+format_option = click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["csv", "parquet", "npy"]),
+    default="csv",
+    show_default=True,
+    help="File format of the tables.",
+)
+
+# Every command has these; ``run`` looks for --debug itself.
+common_options = with_options(
+    click.option(
+        "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+)
+output_options = with_options(
+    click.option("-o", "--output", type=PATH, help="File to write; CSV on stdout by default."),
+    force_option,
+    formulas_option,
+)
+
+
+def _scale(text: str, *more: str) -> Option:
+    return click.option(
+        "--scale",
+        type=click.Choice(["none", "unit", "pareto", "range", *more]),
+        default="none",
+        show_default=True,
+        help="Divide columns by their standard deviation (unit), its square root (pareto) or "
+        f"their range{text}.",
     )
 
 
-def fit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How to fit a plain PCA."""
-    return _with(command, _fit_options())
+_components = click.option(
+    "-k",
+    "--components",
+    "k",
+    type=_Components(),
+    help="Number of components: 3, a fraction of the variance (0.9), or a rule such as parallel "
+    "(see princomp choose). All by default.",
+)
+_table = (
+    names_option("--columns", "Use only these columns."),
+    names_option("--exclude", "Leave these columns out."),
+    click.option("--id", "id_column", metavar="COLUMN", help="Column with the names of the rows."),
+    click.option(
+        "--constant",
+        type=click.Choice(["error", "zero"]),
+        default="error",
+        show_default=True,
+        help="For constant columns under --scale: fail, or give them no part in any component.",
+    ),
+    click.option("--no-center", is_flag=True, help="Do not subtract the column means."),
+    click.option(
+        "--missing",
+        type=click.Choice(["error", "drop", "em", "nipals"]),
+        default="error",
+        show_default=True,
+        help="For missing values: fail, drop their rows, or fill the cells by -k components.",
+    ),
+)
+_solver = click.option(
+    "--solver",
+    type=click.Choice(SOLVERS),
+    default="auto",
+    show_default=True,
+    help="How to solve; auto chooses by the shape of the table.",
+)
+_memory_limit = click.option(
+    "--memory",
+    callback=_memory,
+    metavar="SIZE",
+    help="Memory that the fit may take, such as 2GB; 60% of the free memory by default.",
+)
+_robust = (
+    click.option(
+        "--robust",
+        is_flag=True,
+        help="Fit the components of most rows, and find the outliers (ROBPCA).",
+    ),
+    click.option(
+        "--support",
+        type=click.FloatRange(0.5, 1.0),
+        help="With --robust: share of the rows that are certainly not outliers; 0.75.",
+    ),
+    click.option("--seed", type=SEED, help="With --robust or --approximation: random seed; 0."),
+)
+_scale_or_mad = _scale("; with --robust by their median absolute deviation (mad)", "mad")
 
-
-def robust_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How to fit a PCA, plain or robust."""
-    robust = (
-        click.option(
-            "--robust",
-            is_flag=True,
-            help="Components of most rows, whatever the others do, and which those are (ROBPCA).",
-        ),
-        click.option(
-            "--support",
-            type=click.FloatRange(0.5, 1.0),
-            help="With --robust: share of the rows that are surely no outliers; 0.75.",
-        ),
-        click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            help="With --robust or --approximation: of draws; 0.",
-        ),
-    )
-    return _with(command, (*_fit_options(("none", "unit", "pareto", "range", "mad")), *robust))
-
-
-def choose_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How to fit a plain PCA, without -k and --solver."""
-    _, *of_table, _, memory = _fit_options()
-    return _with(command, (*of_table, memory))
-
-
-def _with(command: Callable[..., Any], options: Sequence[_Option]) -> Callable[..., Any]:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _fit_options(
-    scales: Sequence[str] = ("none", "unit", "pareto", "range"),
-) -> tuple[_Option, ...]:
-    mad = "; with --robust mad, their median absolute deviation" if "mad" in scales else ""
-    return (
-        click.option(
-            "-k",
-            "--components",
-            "k",
-            type=_Components(),
-            help="How many: 3, a fraction of the variance (0.9), or a rule such as parallel "
-            "(princomp choose shows them). All by default.",
-        ),
-        click.option(
-            "--scale",
-            type=click.Choice(scales),
-            default="none",
-            show_default=True,
-            help=f"Divide columns by their standard deviation, its root, or their range{mad}.",
-        ),
-        click.option("--columns", callback=_names, metavar="A,B", help="Use only these columns."),
-        click.option("--exclude", callback=_names, metavar="A,B", help="Leave these columns out."),
-        click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows."),
-        click.option("--no-center", is_flag=True, help="Do not subtract the column means."),
-        click.option(
-            "--missing",
-            type=click.Choice(["error", "drop", "em", "nipals"]),
-            default="error",
-            show_default=True,
-            help="Refuse missing values, leave such rows out, or fill the cells by -k components.",
-        ),
-        click.option(
-            "--solver",
-            type=click.Choice(SOLVERS),
-            default="auto",
-            show_default=True,
-            help="Which route; auto decides by shape and says why.",
-        ),
-        click.option(
-            "--memory",
-            callback=_memory,
-            metavar="SIZE",
-            help="How much memory the fit may take, such as 2GB; 60% of what is free by default.",
-        ),
-    )
+# A plain fit; a fit that may be robust; and a plain fit without -k and --solver.
+fit_options = with_options(_components, _scale(""), *_table, _solver, _memory_limit)
+robust_options = with_options(_components, _scale_or_mad, *_table, _solver, _memory_limit, *_robust)
+choose_options = with_options(_scale(""), *_table, _memory_limit)

@@ -1,97 +1,135 @@
-"""What a person reads: data and documents on stdout, notes on stderr."""
+"""Output for people and programs: results on stdout, notes on stderr."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-if TYPE_CHECKING:
-    from princomp.estimator import PCA
-    from princomp.kernel_pca import KernelPCA
-    from princomp.robust import RobustPCA
+from princomp.cli.hints import as_flags
+from princomp.errors import printable
 
-__all__ = ["print_json", "print_summary", "say"]
+if TYPE_CHECKING:
+    from princomp.kernel_pca import KernelPCA
+
+__all__ = ["one_line", "print_json", "print_notes", "print_result", "print_summary", "say"]
+
+
+def say(text: object = "", *, err: bool = False) -> None:
+    """Print text on stdout or stderr, with control characters as escapes."""
+    click.echo(printable(str(text)), err=err)  # noqa: TID251 - the one place
+
+
+def one_line(text: str) -> str:
+    """Replace the line breaks of names in a text."""
+    return text.replace("\n", "\\u000a")
 
 
 def print_json(contents: dict[str, Any]) -> None:
-    """One document on stdout."""
-    click.echo(json.dumps(contents, ensure_ascii=False, allow_nan=False))
+    """Print one document on stdout."""
+    say(json.dumps(contents, ensure_ascii=False, allow_nan=False))
 
 
-def say(notes: Any) -> None:
-    """Notes on stderr."""
+def print_notes(notes: Iterable[object]) -> None:
+    """Print notes on stderr."""
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {one_line(as_flags(str(note)))}", err=True)
 
 
-def print_summary(model: PCA | RobustPCA | KernelPCA) -> None:
+def print_result(
+    contents: dict[str, Any], as_json: bool, text: object = None, *, list_files: bool = True
+) -> None:
+    """Print a document as JSON; or its notes, ``text`` and its files for people."""
+    if as_json:
+        print_json(contents)
+        return
+    print_notes(contents["notes"])
+    if text is not None:
+        say(text)
+    if list_files:
+        for name, path in contents.get("files", {}).items():
+            say(f"{name:12} {path}")
+
+
+def print_summary(model: Any) -> None:
     """What a model is of, and its variances as a table."""
-    from princomp.documents import has_kernel
-    from princomp.estimator import PCA
+    from princomp.core import PCAModel, fitted_model, verdict_lines, verdicts
+    from princomp.reports import has_kernel, rates_table
 
     if has_kernel(model):
         _print_kernel(model)
         return
-    robust = not isinstance(model, PCA)
-    rows, k = model.n_samples_, model.n_components_
-    scale = model.scale if isinstance(model.scale, str) else None
-    given = "given divisors" if model.scale_ is not None and scale is None else scale
-    click.echo(
-        f"{'unknown' if rows is None else f'{rows:,}'} rows × {model.n_features_in_:,} columns, "
+    fitted = fitted_model(model)
+    plain = isinstance(fitted, PCAModel)
+    robust, asked = not plain, fitted.parameters.scale if plain else model.scale
+    rows, k = fitted.n_samples, fitted.k
+    scale = asked if isinstance(asked, str) else None
+    given = "given divisors" if fitted.result.scale is not None and scale is None else scale
+    explained = float(rates_table(model)[1][:k, 1].sum())
+    say(
+        f"{'unknown' if rows is None else f'{rows:,}'} rows × {fitted.schema.p:,} columns, "
         f"{'robust, ' * robust}scale {given or 'none'}: {k} component"
-        f"{' holds' if k == 1 else 's hold'} {float(model.explained_variance_ratio_.sum()):.1%} "
+        f"{' explains' if k == 1 else 's explain'} {explained:.1%} "
         f"of the variance{' of most rows' * robust}"
     )
-    if not isinstance(model, PCA):
+    if not plain:
         count = int(model.outliers_.sum())
-        click.echo(
+        say(
             f"{count:,} of {rows:,} rows {'is an outlier' if count == 1 else 'are outliers'}: "
             f"farther than {model.score_cutoff_:.4g} within the components, or "
             f"{model.orthogonal_cutoff_:.4g} off them"
         )
-    elif model.decision_ is not None:
-        click.echo(f"chosen by {model.decision_}")
+    elif fitted.result.decision is not None:
+        say(f"chosen by {fitted.result.decision}")
+    if plain:
+        for line in verdict_lines(verdicts(fitted.result)):
+            say(line)
     _print_variances(model)
 
 
 def _print_kernel(model: KernelPCA) -> None:
-    k, gamma, error = model.n_components_, model.plan_.gamma, model.approximation_error_
-    click.echo(
+    gamma, error = model.plan_.gamma, model.approximation_error_
+    say(
         f"{model.n_samples_:,} rows × {model.n_features_in_:,} columns, kernel {model.kernel}"
         f"{'' if gamma is None else f', gamma {gamma:.6g}'}"
-        f"{'' if model.scale_ is None else ', scaled columns'}: {k} component"
-        f"{' holds' if k == 1 else 's hold'} {float(model.explained_variance_ratio_.sum()):.1%} "
-        "of the variance in its feature space"
+        f"{'' if model.scale_ is None else ', scaled columns'}: {_share(model)} "
+        "in its feature space"
     )
-    if error > 0:  # NaN where nothing was held out
+    if error > 0:  # NaN without an estimate
         what = "the variance" if model.approximation == "nystrom" else "the kernel matrix"
-        click.echo(f"{model.approximation}: an estimated {error:.2%} of {what} is left out")
-    _print_variances(model)
+        say(f"{model.approximation}: an estimated {error:.2%} of {what} is left out")
 
 
-def _print_variances(model: PCA | RobustPCA | KernelPCA) -> None:
+def _share(model: KernelPCA) -> str:
+    k, rate = model.n_components_, float(model.explained_variance_ratio_.sum())
+    return f"{k} component{' explains' if k == 1 else 's explain'} {rate:.1%} of the variance"
+
+
+def _print_variances(model: Any) -> None:
     """A line a component, the first of those left out among them."""
     from rich.console import Console
-    from rich.table import Table as Grid
+    from rich.table import Table
 
-    from princomp.documents import rates_table
+    from princomp.core import FittedModel, fitted_model
+    from princomp.reports import rates_table
 
-    k = model.n_components_
-    state = getattr(model, "_state", None)  # a robust fit has none
-    resolution = 0.0 if state is None else state.spectrum.resolution
-    grid = Grid(box=None, pad_edge=False)
+    fitted: FittedModel[Any] = fitted_model(model)
+    k, result = fitted.k, fitted.result
+    # A robust fit has no spectrum.
+    resolution = result.spectrum.resolution if hasattr(result, "spectrum") else 0.0
+    grid = Table(box=None, pad_edge=False)
     for heading in ("component", "variance", "rate", "accumulated"):
         grid.add_column(heading, justify="left" if heading == "component" else "right")
     names, table = rates_table(model)
     shown = min(len(names), max(k, 1) + 3, 20)
     for i in range(shown):
         value, rate, accumulated = table[i]
-        noise = value <= resolution
-        left = " (noise)" if noise else "" if i < k else " (left out)"
-        grid.add_row(names[i] + left, f"{value:.7g}", f"{rate:.2%}", f"{accumulated:.2%}")
+        rounding = " (below resolution)" if value <= resolution else ""
+        remark = rounding if i < k else " (left out)"
+        grid.add_row(names[i] + remark, f"{value:.7g}", f"{rate:.2%}", f"{accumulated:.2%}")
     Console(highlight=False, width=None if sys.stdout.isatty() else 100).print(grid)
     if shown < len(names):
-        click.echo(f"… {len(names) - shown} more variances")
+        say(f"… {len(names) - shown} more variances")

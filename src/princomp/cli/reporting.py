@@ -1,4 +1,4 @@
-"""``report``: one page of a model, or of a table that is fitted first."""
+"""``report``: an HTML page of a model, or of a table that is fitted first."""
 
 from __future__ import annotations
 
@@ -8,19 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from princomp.cli.beside import rows_beside, values_beside
-from princomp.cli.calls import refuse_inputs, stem_of
+from princomp.cli.actions import refuse_inputs, stem_of
+from princomp.cli.extra_columns import extra_values, rows_and_extra
 from princomp.cli.model_or_rows import fit_of_files, is_table, plain_model, refuse_flags_of_a_fit
-from princomp.cli.options import PATH, fit_options, names_option, shared, typed
-from princomp.cli.printed import print_json, say
+from princomp.cli.options import (
+    LEVEL,
+    PATH,
+    common_options,
+    fit_options,
+    force_option,
+    given_parameters,
+    names_option,
+)
+from princomp.cli.printed import print_result
+from princomp.cli.read_options import read_options
 
 if TYPE_CHECKING:
-    from princomp.estimator import PCA
+    from numpy.typing import NDArray
+
+    from princomp.estimators import PCA
+    from princomp.io import Source
 
 __all__ = ["report"]
 
 
-def _resamples(_: Any, __: Any, value: int | None) -> int | None:
+def _resamples(_: click.Context, __: click.Parameter, value: int | None) -> int | None:
     if value == 1:
         raise click.BadParameter("one resample has no spread: give 2 or more, or 0 for none")
     return value
@@ -31,27 +43,27 @@ def _resamples(_: Any, __: Any, value: int | None) -> int | None:
 @click.option(
     "-o", "--output", type=PATH, help="Page to write; NAME_report.html for NAME.csv by default."
 )
-@click.option("--title", help="Heading of the page.")
-@click.option("--groups", metavar="COLUMN", help="Column whose values are categories, in colours.")
+@click.option("--title", help="Title of the page; the name of the rows by default.")
+@click.option("--lang", default="en", show_default=True, help="Language of the page.")
+@click.option("--groups", metavar="COLUMN", help="Column with categories, shown in colours.")
 @names_option("--metadata", "Columns to compare with the components.")
 @click.option(
     "--training/--not-training",
     default=None,
-    help="Whether DATA are the rows of the fit; by default their means and variances tell.",
+    help="Whether DATA are the rows of the fit; found by their means and variances by default.",
 )
 @click.option(
     "--bootstrap",
     type=click.IntRange(min=0),
     callback=_resamples,
     metavar="N",
-    help="Intervals from N resamples, 0 for none; 200 where that takes about a second at most.",
+    help="Intervals from N resamples, 0 for none; 200 where that takes about a second.",
 )
-@click.option(
-    "--level", type=click.FloatRange(0, 1, True, True), default=0.95, help="Of limits; 0.95."
-)
-@click.option("--force", is_flag=True, help="Replace an existing page.")
+@click.option("--level", type=LEVEL, default=0.95, help="Level of the limits; 0.95.")
+@force_option
 @fit_options
-@shared
+@read_options
+@common_options
 def report(
     files: tuple[str, ...],
     output: Path | None,
@@ -61,54 +73,50 @@ def report(
     metadata: list[str] | None,
     **options: Any,
 ) -> None:
-    """One page (HTML) that says what a PCA found and how far it can be trusted.
+    """Write an HTML page of the results of a PCA and how far they can be trusted.
 
-    Of a MODEL, and of the rows of DATA; or of FILEs, which are fitted first, with the flags
-    of fit. The page needs no network and no other file.
+    Takes a MODEL, and the rows of DATA; or FILEs, which are fitted first, with the options of
+    fit. The page needs no network and no other file.
     """
-    from princomp.atomic import check_writable
-    from princomp.documents import document
+    from princomp.io import check_writable
+    from princomp.reports import document
 
     fitting = is_table(files[0])
     _check_arguments(files, fitting)
     output = output or Path(f"{stem_of(files)}_report.html")
     refuse_inputs([output], files)
     check_writable([output], force=force)
-    from princomp.reports.calls import check_libraries
-    from princomp.reports.calls import report as report_of
+    from princomp.reports import check_libraries, report as report_of
 
     check_libraries()
-    beside = list(dict.fromkeys([*([groups] if groups else []), *(metadata or [])]))
+    extra = list(dict.fromkeys([*([groups] if groups else []), *(metadata or [])]))
+    rows: Source | None
     if fitting:
-        pca, rows, notes, values = _fitted(files, options, beside, as_json)
+        pca, rows, notes, values = _fit(files, options, extra, as_json)
         options["training"] = True
     else:
-        pca, rows, notes, values = _loaded(files, beside)
+        pca, rows, notes, values = _load(files, extra)
     report_of(
         pca,
         rows,
         output,
         title=options["title"],
-        data=_called(files if fitting else files[1:]),
+        lang=options["lang"],
+        data=_title(files if fitting else files[1:]),
         groups=None if groups is None else {groups: values[groups]},
-        metadata=None if metadata is None else {name: _plain(values[name]) for name in metadata},
+        metadata=None if metadata is None else {name: _numbers(values[name]) for name in metadata},
         training=options["training"],
         bootstrap=options["bootstrap"],
         level=options["level"],
         overwrite=force,
     )
-    if as_json:
-        k = pca.n_components_
-        paths = {"report": str(output)}
-        print_json(document("report", n_components=k, notes=notes, files=paths))
-        return
-    say(notes)
-    click.echo(f"{'report':12} {output}")
+    k, paths = pca.n_components_, {"report": str(output)}
+    print_result(document("report", n_components=k, notes=notes, files=paths), as_json)
 
 
 def _check_arguments(files: Sequence[str], fitting: bool) -> None:
-    """Refuse what would be ignored."""
-    given = typed()
+    """Refuse options that would be ignored."""
+    given = given_parameters()
     if fitting:
         if "training" in given:
             raise click.UsageError(f"{files[0]} is fitted here, so its rows are those of the fit")
@@ -117,30 +125,33 @@ def _check_arguments(files: Sequence[str], fitting: bool) -> None:
     if len(files) == 1:
         for name in ("groups", "metadata", "training", "bootstrap"):
             if name in given:
-                raise click.UsageError(f"--{name} is of rows: give DATA after MODEL")
+                raise click.UsageError(f"--{name} needs rows: give DATA after MODEL")
 
 
-def _fitted(
-    files: Sequence[str], options: dict[str, Any], beside: list[str], quiet: bool
-) -> tuple[PCA, Any, list[str], dict[str, Any]]:
-    """A model of the files, their rows, notes, and columns that stand beside."""
-    from princomp.documents import column_names
+def _fit(
+    files: Sequence[str], options: dict[str, Any], extra: list[str], quiet: bool
+) -> tuple[PCA, Source, list[str], dict[str, NDArray[Any]]]:
+    """Return a model of the files, their rows, notes, and extra columns."""
+    from princomp.reports import column_names
 
-    options["exclude"] = [*(options["exclude"] or ()), *beside]
+    options["exclude"] = [*(options["exclude"] or ()), *extra]
     model, source = fit_of_files(files, options, quiet)
-    model.id_column_ = options["id_column"]
-    return model, source, list(source.notes), values_beside(files, column_names(model), beside)
+    model.id_column_ = source.id_column
+    return model, source, list(source.notes), extra_values(files, column_names(model), extra)
 
 
-def _loaded(files: Sequence[str], beside: list[str]) -> tuple[PCA, Any, list[str], dict[str, Any]]:
-    model = plain_model(Path(files[0]), "a report is of a plain PCA")
+def _load(
+    files: Sequence[str], extra: list[str]
+) -> tuple[PCA, Source | None, list[str], dict[str, NDArray[Any]]]:
+    """Return a model, the rows of DATA, notes, and extra columns."""
+    model = plain_model(Path(files[0]), "a report needs a plain PCA")
     if len(files) == 1:
         return model, None, [], {}
-    return model, *rows_beside(model, files[1:], beside)
+    return model, *rows_and_extra(model, files[1:], extra)
 
 
-def _called(files: Sequence[str]) -> str | None:
-    """What a page calls the rows."""
+def _title(files: Sequence[str]) -> str | None:
+    """Return the name of the rows on the page."""
     if not files:
         return None
     first = "standard input" if files[0] == "-" else Path(files[0]).name
@@ -148,8 +159,8 @@ def _called(files: Sequence[str]) -> str | None:
     return first if not more else f"{first} and {more} other file{'s' * (more > 1)}"
 
 
-def _plain(values: Any) -> Any:
-    """Text as numbers where all of it is: what files hold as numbers comes as text."""
+def _numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Convert text to numbers if all of it is numeric."""
     import numpy as np
 
     try:

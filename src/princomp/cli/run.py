@@ -1,4 +1,4 @@
-"""Running a command: its exit code, its errors, its signals.
+"""Run a command: exit codes, errors and signals.
 
 Data go to stdout, everything else to stderr. With ``--json`` stdout carries exactly
 one document, also on error. Exit codes: 0 done, 2 usage, 65 bad data, 66 no such
@@ -19,6 +19,8 @@ import click
 
 from princomp import errors
 from princomp.cli.commands import cli
+from princomp.cli.hints import as_flags
+from princomp.cli.printed import say
 
 __all__ = ["run"]
 
@@ -37,13 +39,13 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and give its exit code."""
+    """Run the command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    asked = given.copy()  # ``resume`` makes it the words of the run that it goes on with
+    executed = given.copy()  # ``resume`` puts the arguments of the resumed run here
     signal.signal(signal.SIGTERM, _terminated)
     _replace_closed_streams()
     try:
-        cli.main(args=given, prog_name="princomp", standalone_mode=False, obj=asked)
+        cli.main(args=given, prog_name="princomp", standalone_mode=False, obj=executed)
         sys.stdout.flush()
         return 0
     except click.exceptions.Exit as stop:
@@ -51,43 +53,43 @@ def run(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort):
         return 130
     except BrokenPipeError:
-        return _unheard()
+        return _closed_pipe()
     except SystemExit as stop:
         if stop.code != 1:
             raise
-        return _unheard()  # click itself makes exit code 1 of a closed pipe
+        return _closed_pipe()  # click exits with 1
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        say(error.format_message(), err=True)
         return 2
     except click.UsageError as error:
-        return _failed(error, [*given, *asked], _usage(error), 2)
+        return _failed(error, [*given, *executed], _usage(error), 2)
     except Exception as error:
         code = next((code for kind, code in _CODES if isinstance(error, kind)), 70)
         if isinstance(error, errors.PrincompError):
-            return _failed(error, [*given, *asked], error.to_dict(), code)
+            return _failed(error, [*given, *executed], error.to_dict(), code)
         what = {"kind": type(error).__name__, "message": str(error) or type(error).__name__}
-        hint = None if code != 70 else "this is a fault of princomp; --debug shows where"
-        return _failed(error, [*given, *asked], {**what, "place": {}, "hint": hint}, code)
+        hint = None if code != 70 else "this is a bug in princomp; --debug shows the traceback"
+        return _failed(error, [*given, *executed], {**what, "place": {}, "hint": hint}, code)
 
 
 def _replace_closed_streams() -> None:
-    """Where stdout or stderr was closed by the caller (``>&-``), nobody hears what is said.
+    """Discard output to stdout or stderr that the caller closed (``>&-``).
 
-    The descriptor is taken, too: else the first output would get it, and what a library
-    prints would land there.
+    The file descriptor is taken, too: else the first output file would get it, and with it
+    what libraries print.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
-def _unheard() -> int:
-    """The reader has seen enough; nothing more may be written, not even at exit."""
+def _closed_pipe() -> int:
+    """Discard further output, also at exit: the reader has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
-def _terminated(*_: Any) -> NoReturn:
+def _terminated(*_: object) -> NoReturn:
     raise SystemExit(143)
 
 
@@ -101,15 +103,19 @@ def _usage(error: click.UsageError) -> dict[str, Any]:
     }
 
 
-def _failed(error: Exception, given: list[str], told: dict[str, Any], code: int) -> int:
-    """Print an error where and as it was asked for."""
-    if "--debug" in given:
+def _failed(error: Exception, flags: list[str], contents: dict[str, Any], code: int) -> int:
+    """Print an error as text on stderr, or as JSON on stdout."""
+    alone = "parameter" in contents["place"] and "column" not in contents["place"]
+    texts = {name: contents[name] for name in ("message", "hint") if contents[name]}
+    words = {name: as_flags(text, alone=alone) for name, text in texts.items()}
+    contents = {**contents, **words}
+    if "--debug" in flags:
         traceback.print_exception(error)
-    if "--json" in given:
-        plain = json.dumps({"error": {**told, "exit_code": code}}, ensure_ascii=False, default=str)
-        click.echo(plain)
+    if "--json" in flags:
+        document = {"error": {**contents, "exit_code": code}}
+        say(json.dumps(document, ensure_ascii=False, default=str))
     else:
-        click.echo(f"princomp: {told['message']}", err=True)
-        if told["hint"]:
-            click.echo(f"Hint: {told['hint']}", err=True)
+        say(f"princomp: {contents['message']}", err=True)
+        if contents["hint"]:
+            say(f"Hint: {contents['hint']}", err=True)
     return code

@@ -1,74 +1,76 @@
-"""A long fit on a terminal: how far it is, and what to type after an interruption."""
+"""A long fit on a terminal: its progress, and how to resume it after an interruption."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
+from princomp.cli.printed import say
 
 if TYPE_CHECKING:
-    from princomp.progress import Progress
+    from rich.progress import TaskID
 
-__all__ = ["bar", "resumable"]
+    from princomp.engines import Progress, ProgressCallback
+
+__all__ = ["progress_bar", "resumable"]
 
 
 @contextmanager
 def resumable(checkpoint: Path | None) -> Iterator[None]:
-    """Say how to go on when a run with a checkpoint is interrupted."""
+    """Print the command that resumes a run with a checkpoint when it is interrupted."""
+    from princomp.errors import DataError, InUseError
+
     try:
         yield
     except (KeyboardInterrupt, SystemExit, Exception) as error:
-        if checkpoint is not None and checkpoint.exists() and _may_go_on(error):
+        # Bad data would fail again, and the checkpoint may be another run's.
+        if (
+            checkpoint is not None
+            and checkpoint.exists()
+            and not isinstance(error, DataError | InUseError)
+        ):
             command = f"princomp resume {shlex.quote(str(checkpoint))}"
-            click.echo(f"princomp: go on with: {command}", err=True)
+            say(f"princomp: resume with: {command}", err=True)
         raise
 
 
-def _may_go_on(error: BaseException) -> bool:
-    """Whether the checkpoint is this run's, and trying again may help."""
-    from princomp.errors import DataError, InUseError
-
-    # Bad data are met again, and a checkpoint of another run is one of them.
-    return not isinstance(error, DataError | InUseError)
-
-
 @contextmanager
-def bar(quiet: bool = False) -> Iterator[Callable[[Progress], object] | None]:
-    """A bar on stderr, where that is a terminal; nothing on a pipe."""
+def progress_bar(quiet: bool = False) -> Iterator[ProgressCallback | None]:
+    """Show a progress bar on stderr if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
+    from rich.progress import BarColumn, Progress as Bars, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[count]}"),
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[int, Any] = {}
+        tasks: dict[int, TaskID] = {}
 
-        def tell(word: Progress) -> None:
-            if word.number not in tasks:
-                tasks[word.number] = bars.add_task("", total=None, told="")
-            told = f"{word.rows:,} {word.unit}"
-            if word.unit == "rows":
-                told += f" · {word.bytes_per_second / 1e6:.0f} MB/s"
+        def show(progress: Progress) -> None:
+            begins = progress.number not in tasks
+            if begins:
+                tasks[progress.number] = bars.add_task("", total=None, count="")
+            count = f"{progress.rows:,} {progress.unit}"
+            if progress.unit == "rows":
+                count += f" · {progress.bytes_per_second / 1e6:.0f} MB/s"
             bars.update(
-                tasks[word.number],
-                description=f"pass {word.number} {word.step}",
-                total=word.total_rows,
-                completed=word.rows,
-                told=told,
-                visible=not word.done,
+                tasks[progress.number],
+                description=f"pass {progress.number} {progress.step}",
+                total=progress.total_rows,
+                completed=progress.rows,
+                count=count,
+                visible=not progress.done,
+                refresh=begins,  # also of a pass that ends before the next refresh
             )
 
-        yield tell
+        yield show

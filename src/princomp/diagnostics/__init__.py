@@ -1,26 +1,18 @@
-"""Reading a fitted PCA: tables of its variables and rows, limits, tests, other data against it.
+"""Diagnostics of a fitted PCA: tables of variables and rows, limits, tests, extra data.
 
 ``variables``, ``rows``            axes, loadings, correlations; scores, cos², contributions
-``limits``, ``distances``          T² and Q, and how far they lawfully go
+``limits``, ``distances``          T² and Q, and their control limits
 ``contributions``, ``outliers``    which variables make them large, and in which rows
-``reconstruction_error``           what each further component would explain
-``supplementary_columns``, ``categories``, ``metadata``   data that did not take part
-``bartlett``, ``kmo``              whether the columns have much in common at all
+``reconstruction_error``           error by number of components
+``supplementary_columns``, ``categories``, ``metadata``   data that did not take part in the fit
+``bartlett``, ``kmo``              whether the columns are correlated enough
 
-Tables are frames of the kind that came in; see ``tables``.
+Tables are frames of the same kind as the input; see ``tables``.
 """
 
-from princomp.diagnostics.adequacy import Bartlett, Kmo, bartlett, kmo
-from princomp.diagnostics.associations import metadata
-from princomp.diagnostics.barycentres import categories
-from princomp.diagnostics.beyond_limits import outliers
-from princomp.diagnostics.control_limits import Limits, limits
-from princomp.diagnostics.reconstruction import reconstruction_error
-from princomp.diagnostics.row_table import rows
-from princomp.diagnostics.supplementary import supplementary_columns
-from princomp.diagnostics.t2_and_q import contributions, distances
-from princomp.diagnostics.tables import Listing
-from princomp.diagnostics.variable_table import variables
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "Bartlett",

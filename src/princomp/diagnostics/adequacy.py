@@ -1,4 +1,4 @@
-"""Whether columns have enough in common for a PCA: Bartlett's sphericity, Kaiser's KMO."""
+"""Whether columns are correlated enough for a PCA: Bartlett's test and the KMO measure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy import stats
+from scipy import special
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics.given import row_count, state_of, variable_names
+from princomp.core import Fitted
+from princomp.diagnostics.arguments import fitted_of, row_count, variable_names
+from princomp.diagnostics.ignored_rows import ignoring_rows
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import ConstantColumnError, DataError, NotAvailableError, ShapeError
-from princomp.fitted import Fitted
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
-
-__all__ = ["Bartlett", "Kmo", "bartlett", "kmo"]
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,18 @@ class Bartlett:
     Parameters
     ----------
     statistic : float
-        χ²; infinite where columns depend on each other exactly.
+        χ²; infinite where columns are exactly linearly dependent.
     df : int
     p_value : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> print(f"{diagnostics.bartlett(model).p_value:.2f}")
+    0.30
     """
 
     statistic: float
@@ -43,24 +52,34 @@ class Kmo:
     Parameters
     ----------
     overall : float
-        In [0, 1]; below 0.5 Kaiser called it unacceptable.
+        Between 0 and 1; Kaiser called values below 0.5 unacceptable.
     variables : frame
-        ``variable`` and ``kmo`` of each.
+        Columns ``variable`` and ``kmo``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> diagnostics.kmo(model).overall < 1
+    True
     """
 
     overall: float
     variables: Any
 
 
-def bartlett(model: Any) -> Bartlett:
-    """Bartlett's test of sphericity, from the correlations in the model's summary.
+@ignoring_rows
+def bartlett(model: PCA) -> Bartlett:
+    """Test with Bartlett's test of sphericity whether any columns are correlated.
 
-    χ² = −(n − 1 − (2p + 5)/6) ln |R| on p(p − 1)/2 degrees of freedom.
+    χ² = −(n − 1 − (2p + 5)/6) ln det R on p(p − 1)/2 degrees of freedom.
 
     Parameters
     ----------
     model : PCA
-        Fitted, by a route that kept a scatter.
+        Fitted with a solver that stores the covariance.
 
     Returns
     -------
@@ -69,48 +88,60 @@ def bartlett(model: Any) -> Bartlett:
     Raises
     ------
     NotAvailableError
-        Where no scatter was kept, or the number of rows is not known.
+        Where the covariance is not stored, or the number of rows is not known.
     ConstantColumnError
-        Naming a column without spread.
+        For a constant column.
     ShapeError
-        For one column, or no more rows than columns.
+        For a single column, or for no more rows than columns.
 
     Notes
     -----
-    Bartlett (1950). It supposes normal rows; with many rows it rejects nearly always.
+    Bartlett (1950). The test assumes normal rows; with many rows it nearly always rejects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> test = diagnostics.bartlett(model)
+    >>> print(f"{test.statistic:.2f}", test.df)
+    3.62 3
     """
-    fitted = state_of(model)
+    fitted = fitted_of(model)
     n = row_count(fitted, "degrees of freedom")
     correlation = _correlation(model, fitted)
     p = fitted.p
     rows = min(n, fitted.analysed.count)
     if rows <= p:
         raise ShapeError(
-            f"{rows:g} rows of {p} columns have a singular correlation matrix, "
-            "whatever the columns have in common",
+            f"{rows:g} rows of {p} columns always have a singular correlation matrix",
             hint="the test needs more rows than columns",
         )
     factor = n - 1.0 - (2 * p + 5) / 6.0
     if factor <= 0:
         raise ShapeError(
             f"{n:g} rows are too few for Bartlett's test of {p} columns",
-            hint=f"it needs more than {1 + (2 * p + 5) / 6:.1f}",
+            hint=f"the test needs more than {1 + (2 * p + 5) / 6:.1f}",
         )
     df = p * (p - 1) // 2
     values = scipy.linalg.eigvalsh(correlation)
     if values[0] <= _noise(fitted):
         return Bartlett(float("inf"), df, 0.0)
     statistic = max(-factor * float(np.log(values).sum()), 0.0)
-    return Bartlett(statistic, df, float(stats.chi2.sf(statistic, df)))
+    return Bartlett(statistic, df, float(special.chdtrc(df, statistic)))
 
 
-def kmo(model: Any, *, frame: str | None = None) -> Kmo:
-    """Kaiser–Meyer–Olkin: squared correlations against squared partial correlations.
+@ignoring_rows
+def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
+    """Compute the Kaiser–Meyer–Olkin measure of sampling adequacy.
+
+    It compares squared correlations with squared partial correlations.
 
     Parameters
     ----------
     model : PCA
-        Fitted, by a route that kept a scatter.
+        Fitted with a solver that stores the covariance.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
         Kind of the table of variables.
 
@@ -124,13 +155,22 @@ def kmo(model: Any, *, frame: str | None = None) -> Kmo:
     NotAvailableError, ConstantColumnError, ShapeError
         As :func:`bartlett`.
     DataError
-        Where a column is a combination of others, so that no partial correlation exists.
+        Where columns are linearly dependent, so that partial correlations do not exist.
 
     Notes
     -----
     Kaiser (1974), "An index of factorial simplicity".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> print(f"{diagnostics.kmo(model).overall:.2f}")
+    0.55
     """
-    fitted = state_of(model)
+    fitted = fitted_of(model)
     kind = checked_frame(frame, model)
     correlation = _correlation(model, fitted)
     values, vectors = scipy.linalg.eigh(correlation)
@@ -139,9 +179,9 @@ def kmo(model: Any, *, frame: str | None = None) -> Kmo:
         shares = np.abs(vectors[:, 0])
         listed = ", ".join(repr(names[j]) for j in np.argsort(-shares)[:5] if shares[j] > 1e-6)
         raise DataError(
-            f"the correlation matrix is singular: columns depend on each other ({listed})",
+            f"the correlation matrix is singular: these columns are linearly dependent: {listed}",
             place={"column": names[int(np.argmax(shares))]},
-            hint="leave one of them out, or give more rows than columns",
+            hint="leave one of them out, or fit more rows than columns",
         )
     inverse = (vectors / values) @ vectors.T
     deviations = np.sqrt(inverse.diagonal())
@@ -156,25 +196,25 @@ def kmo(model: Any, *, frame: str | None = None) -> Kmo:
 
 
 def _noise(fitted: Fitted) -> float:
-    """What rounding makes of an eigenvalue of a correlation matrix that is zero."""
-    return 8.0 * fitted.p * float(fitted.summary.held().effective_unit)
+    """Rounding error of a zero eigenvalue of a correlation matrix."""
+    return 8.0 * fitted.p * float(fitted.summary.to_host().effective_unit)
 
 
-def _correlation(model: Any, fitted: Fitted) -> FloatArray:
-    """Correlations (p, p) of the columns as given."""
+def _correlation(model: PCA, fitted: Fitted) -> FloatArray:
+    """Correlations (p, p) of the columns."""
     if fitted.p < 2:
-        raise ShapeError("one column has nothing to correlate with", hint="fit two columns or more")
+        raise ShapeError("one column has no correlations", hint="fit two or more columns")
     deviations = np.sqrt(fitted.summary.column_scatter)
     constant = np.flatnonzero(deviations == 0)
     if constant.size:
         names = variable_names(model)
         listed = ", ".join(repr(names[j]) for j in constant[:5])
         raise ConstantColumnError(
-            f"a constant column has no correlation: {listed}",
+            f"constant columns have no correlations: {listed}",
             place={"column": names[constant[0]]},
             hint="leave out the constant columns",
         )
-    summary = fitted.summary.held()
+    summary = fitted.summary.to_host()
     if isinstance(summary, Moments):
         found = summary.scatter / deviations / deviations[:, None]
     elif isinstance(summary, Triangle):
@@ -182,8 +222,8 @@ def _correlation(model: Any, fitted: Fitted) -> FloatArray:
         found = factor.T @ factor
     else:
         raise NotAvailableError(
-            f"correlations of the columns need their scatter, and this fit kept {summary.kind}",
-            hint="fit with svd_solver='covariance_eigh' or 'full'",
+            f"correlations need the covariance, but this fit stores {summary.kind} only",
+            hint="refit with svd_solver='covariance_eigh' or 'full'",
         )
     np.fill_diagonal(found, 1.0)
     return found

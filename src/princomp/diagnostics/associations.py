@@ -1,40 +1,53 @@
-"""Components against columns of metadata: r or η², tested, adjusted for how many tests."""
+"""Associations of components with columns of metadata: r or η², with adjusted p-values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
-from princomp.arrays import FloatArray
+from princomp.diagnostics.arguments import Components
 from princomp.diagnostics.barycentres import eta_squared, grouped
-from princomp.diagnostics.beside import Beside, columns_beside
-from princomp.diagnostics.projected import Scores, opened_scores
+from princomp.diagnostics.metadata_columns import ExtraColumn, named_values
+from princomp.diagnostics.projected import ProjectedRows, project_rows
 from princomp.diagnostics.supplementary import correlations
-from princomp.diagnostics.tables import from_lines, table
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
+from princomp.summaries import SampleWeight
 
-__all__ = ["adjusted", "metadata"]
+_NAN = float("nan")
 
-_NAMES = (
-    *("column", "kind", "component", "n", "groups", "r", "eta2"),
-    *("statistic", "df1", "df2", "p_value", "note"),
-)
-_NONE = float("nan")
+
+class _Row(NamedTuple):
+    """A row of the table."""
+
+    column: str
+    kind: str
+    component: str
+    n: int = 0
+    groups: int = 0
+    r: float = _NAN
+    eta2: float = _NAN
+    statistic: float = _NAN
+    df1: float = _NAN
+    df2: float = _NAN
+    p_value: float = _NAN
+    note: str = ""
 
 
 def metadata(
-    model: Any,
-    X: Any,
-    data: Any,
-    weights: Any = None,
+    model: PCA,
+    X: object,
+    data: object,
+    weights: SampleWeight = None,
     *,
     categorical: Iterable[str] = (),
-    components: Any = None,
+    components: Components = None,
     frame: str | None = None,
 ) -> Any:
-    """Which columns of metadata go with which components.
+    """Find associations between columns of metadata and components.
 
     Parameters
     ----------
@@ -43,12 +56,13 @@ def metadata(
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Rows in the columns of the fit.
     data : frame, series, mapping of name to values, or array (n,) or (n, m)
-        One value a row of X and in its order. Numbers are numeric, text and booleans
-        categorical. A pandas frame must have the labels of X.
+        Or the name of a column of X, or a list of names.
+        One value for each row of X, in the same order. Numbers are numeric, text and booleans
+        categorical. A pandas frame must have the index of X.
     weights : array of shape (n,), optional
-        Frequencies of the rows; tests count their sum.
+        Frequencies of the rows; tests use their sum.
     categorical : iterable of str, optional
-        Columns whose numbers are categories.
+        Columns of numbers to be used as categories.
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; all by default.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
@@ -57,13 +71,13 @@ def metadata(
     Returns
     -------
     frame
-        A line for each column and component: ``column``, ``kind``, ``component``, ``n``
-        (rows that have a value), ``groups`` (categories, 0 for numbers), ``r`` or ``eta2``
-        (the other is NaN), ``statistic`` (t of r on n − 2, F of η² on g − 1 and n − g
-        degrees of freedom, ``df1`` and ``df2``), ``p_value``, ``p_adjusted`` (Benjamini &
-        Hochberg, over all tests of the table) and ``note``. A column that is constant, is
-        different in nearly every row (more categories than half the rows) or holds neither
-        numbers nor categories has NaN, and the note says so. Groups of one row are lawful.
+        A row for each column and component: ``column``, ``kind``, ``component``, ``n``
+        (rows with a value), ``groups`` (categories, 0 for numbers), ``r`` or ``eta2`` (the
+        other is NaN), ``statistic`` (t of r on n − 2, F of η² on g − 1 and n − g degrees of
+        freedom, ``df1`` and ``df2``), ``p_value``, ``p_adjusted`` (Benjamini & Hochberg, over
+        all tests of the table) and ``note``. The values are NaN, with a note, for a column
+        that is constant, that has more categories than half the rows, or that contains neither
+        numbers nor categories. Groups may consist of one row.
 
     Raises
     ------
@@ -71,28 +85,37 @@ def metadata(
 
     Notes
     -----
-    Tests suppose normal scores. Of columns that went into the fit they mean nothing, since
-    components were made to follow those. Benjamini & Hochberg (1995).
+    The tests assume normal scores. They are not valid for columns that took part in the fit,
+    since components are chosen to follow those. Benjamini & Hochberg (1995).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> table = diagnostics.metadata(model, X, {"sum": X.sum(axis=1)}, frame="listing")
+    >>> print(table["component"], np.round(table["r"], 2))
+    ['PC1' 'PC2'] [ 0.99 -0.04]
     """
-    scores = opened_scores(model, X, weights, components, frame)
-    lines: list[tuple[Any, ...]] = []
-    for column in columns_beside(data, len(scores.t), scores.index, categorical, what="data"):
+    data, X = named_values(model, X, data, "data")
+    projected = project_rows(model, X, weights, components, frame)
+    lines: list[_Row] = []
+    for column in projected.extra_columns(data, categorical, what="data"):
         if column.numbers is not None:
-            lines += _of_numbers(scores, column)
+            lines += _of_numbers(projected, column.name, column.numbers)
         elif column.codes is not None:
-            lines += _of_categories(scores, column)
+            lines += _of_categories(projected, column)
         else:
             note = f"{column.kind}: neither numbers nor categories"
-            lines += [(column.name, column.kind, c, 0, 0, *[_NONE] * 6, note) for c in scores.names]
-    contents = from_lines(_NAMES, lines)
-    notes = contents.pop("note")
-    contents["p_adjusted"] = adjusted(contents["p_value"])
-    contents["note"] = notes
-    return table(contents, scores.kind)
+            lines += [_Row(column.name, column.kind, c, note=note) for c in projected.names]
+    p_adjusted = adjusted(np.array([line.p_value for line in lines]))
+    notes = np.array([line.note for line in lines], dtype=object)
+    return projected.table([*lines], p_adjusted=p_adjusted, note=notes)
 
 
 def adjusted(p: FloatArray) -> FloatArray:
-    """p-values adjusted after Benjamini & Hochberg (1995); NaN stays and does not count."""
+    """Adjust p-values (Benjamini & Hochberg 1995); NaN is kept and not counted."""
     out = np.full(len(p), np.nan)
     tested = np.flatnonzero(~np.isnan(p))
     m = len(tested)
@@ -103,57 +126,49 @@ def adjusted(p: FloatArray) -> FloatArray:
     return out
 
 
-def _of_numbers(scores: Scores, column: Beside) -> list[tuple[Any, ...]]:
-    assert column.numbers is not None
-    r, counts, notes = correlations(scores, column.numbers)
-    there = ~np.isnan(column.numbers)
+def _of_numbers(projected: ProjectedRows, name: str, numbers: FloatArray) -> list[_Row]:
     lines = []
-    for a, c in enumerate(scores.names):
-        n = float(scores.weights[there & ~np.isnan(scores.t[:, a])].sum())
-        df, statistic, p, note = n - 2.0, _NONE, _NONE, notes[a]
+    for a, (r, count, note) in enumerate(zip(*correlations(projected, numbers), strict=True)):
+        row = _Row(name, "numeric", projected.names[a], count, r=r, note=note)
+        present = ~np.isnan(numbers) & ~np.isnan(projected.scores[:, a])
+        n = float(projected.weights[present].sum())
+        df = n - 2.0
         if not note and df <= 0:
-            note = f"r of {n:g} rows: no test"
+            row = row._replace(note=f"r of {n:g} rows: no test")
         elif not note:
             with np.errstate(divide="ignore"):
-                statistic = float(r[a] * np.sqrt(df) / np.sqrt(1.0 - np.float64(r[a]) ** 2))
-            p = float(2.0 * stats.t.sf(abs(statistic), df))
-        tested = 1.0 if np.isfinite(p) else _NONE
-        lines.append(
-            (
-                *(column.name, column.kind, c, counts[a], 0, r[a], _NONE),
-                *(statistic, tested, df * tested, p, note),
-            )
-        )
+                t = float(r * np.sqrt(df) / np.sqrt(1.0 - np.float64(r) ** 2))
+            p = float(2.0 * special.stdtr(df, -abs(t)))
+            df1, df2 = (1.0, df) if np.isfinite(p) else (_NAN, _NAN)
+            row = row._replace(statistic=t, df1=df1, df2=df2, p_value=p)
+        lines.append(row)
     return lines
 
 
-def _of_categories(scores: Scores, column: Beside) -> list[tuple[Any, ...]]:
-    groups = grouped(scores, column)
+def _of_categories(projected: ProjectedRows, column: ExtraColumn) -> list[_Row]:
+    groups = grouped(projected, column)
     g, rows = len(groups.labels), int(groups.counts.sum())
     n = float(groups.sizes.sum())
-    head = (column.name, column.kind)
     why = ""
     if g < 2:
         why = "constant" if g else "no row has a value"
     elif g >= rows or g > max(2, rows / 2):
         why = f"nearly unique: {g} categories in {rows} rows"
-    if why:
-        return [(*head, c, rows, g, *[_NONE] * 6, why) for c in scores.names]
     df1, df2 = g - 1.0, n - g
+    eta2 = eta_squared(groups, projected.floor)
     lines = []
-    found = eta_squared(groups, scores.floor)
-    for c, eta2, between, within in zip(
-        scores.names, found, groups.between, groups.within, strict=True
-    ):
-        if np.isnan(eta2):
-            note = "the component has no variance here"
-            lines.append((*head, c, rows, g, *[_NONE] * 6, note))
+    for a, c in enumerate(projected.names):
+        row = _Row(column.name, column.kind, c, rows, g)
+        if why:
+            row = row._replace(note=why)
+        elif np.isnan(eta2[a]):
+            row = row._replace(note="the component has no variance in these rows")
         elif df2 <= 0:
-            note = f"η² of {n:g} rows in {g} groups: no test"
-            lines.append((*head, c, rows, g, _NONE, eta2, *[_NONE] * 4, note))
+            row = row._replace(eta2=eta2[a], note=f"η² of {n:g} rows in {g} groups: no test")
         else:
             with np.errstate(divide="ignore"):
-                f = float((between / df1) / (within / df2))
-            p = float(stats.f.sf(f, df1, df2))
-            lines.append((*head, c, rows, g, _NONE, eta2, f, df1, df2, p, ""))
+                f = float((groups.between[a] / df1) / (groups.within[a] / df2))
+            p = float(special.fdtrc(df1, df2, f))
+            row = row._replace(eta2=eta2[a], statistic=f, df1=df1, df2=df2, p_value=p)
+        lines.append(row)
     return lines

@@ -1,4 +1,4 @@
-"""Further columns of categories against the components: barycentres, v-tests, η²."""
+"""Barycentres, v-tests and η² of extra columns of categories."""
 
 from __future__ import annotations
 
@@ -6,34 +6,35 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics.beside import Beside, columns_beside
-from princomp.diagnostics.projected import Scores, opened_scores
-from princomp.diagnostics.tables import from_lines, table
+from princomp.diagnostics.arguments import Components
+from princomp.diagnostics.metadata_columns import ExtraColumn, named_values
+from princomp.diagnostics.projected import ProjectedRows, project_rows
 from princomp.errors import NotNumericError, ShapeError
-
-__all__ = ["Groups", "categories", "eta_squared", "grouped"]
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
+from princomp.summaries import SampleWeight
 
 
 class Groups(NamedTuple):
-    """A column of categories against the components.
+    """Scores of rows grouped by the categories of a column.
 
     Parameters
     ----------
     labels : list
-        Of the g categories with rows.
-    counts : ndarray of shape (g,)
-        Rows of each; ``sizes`` are their weights.
+        The g categories that have rows.
+    counts, sizes : ndarray of shape (g,)
+        Number of rows of each category, and their weights.
     centres : ndarray of shape (g, c)
         Barycentres: mean scores.
     mean, between, within : ndarray of shape (c,)
-        Mean score, and sums of squares of the barycentres about it and of the rows about
+        Mean score, and sums of squares of the barycentres about it, and of the rows about
         their barycentres.
     """
 
-    labels: list[Any]
-    counts: Any
+    labels: list[object]
+    counts: NDArray[np.intp]
     sizes: FloatArray
     centres: FloatArray
     mean: FloatArray
@@ -41,11 +42,12 @@ class Groups(NamedTuple):
     within: FloatArray
 
 
-def grouped(scores: Scores, column: Beside) -> Groups:
-    """Rows by category; those without a category, a score or weight are left out."""
+def grouped(projected: ProjectedRows, column: ExtraColumn) -> Groups:
+    """Group rows by category, without those that lack a category, a score or a weight."""
     assert column.codes is not None
-    kept = (column.codes >= 0) & ~np.isnan(scores.t).any(axis=1) & (scores.weights > 0)
-    codes, w, t = column.codes[kept], scores.weights[kept], scores.t[kept]
+    scores, weights = projected.scores, projected.weights
+    kept = (column.codes >= 0) & ~np.isnan(scores).any(axis=1) & (weights > 0)
+    codes, w, t = column.codes[kept], weights[kept], scores[kept]
     present, codes = np.unique(codes, return_inverse=True)
     g = len(present)
     counts = np.bincount(codes, minlength=g)
@@ -59,24 +61,36 @@ def grouped(scores: Scores, column: Beside) -> Groups:
 
 
 def eta_squared(groups: Groups, floor: float) -> FloatArray:
-    """Share (c,) of each component's sum of squares that lies between the categories."""
+    """Return the share (c,) of each component's sum of squares between the categories."""
     total = groups.between + groups.within
     sound = total > floor * groups.sizes.sum()
     share: FloatArray = groups.between / np.where(sound, total, np.nan)
     return share
 
 
+class _Row(NamedTuple):
+    """A row of the table."""
+
+    column: str
+    category: str
+    component: str
+    n: int
+    barycentre: float
+    v_test: float
+    eta2: float
+
+
 def categories(
-    model: Any,
-    X: Any,
-    columns: Any,
-    weights: Any = None,
+    model: PCA,
+    X: object,
+    columns: object,
+    weights: SampleWeight = None,
     *,
     categorical: Iterable[str] = (),
-    components: Any = None,
+    components: Components = None,
     frame: str | None = None,
 ) -> Any:
-    """Barycentres of the categories of further columns, with v-tests and η².
+    """Compute barycentres of the categories of extra columns, with v-tests and η².
 
     Parameters
     ----------
@@ -85,11 +99,12 @@ def categories(
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Rows in the columns of the fit.
     columns : frame, series, mapping of name to values, or array (n,) or (n, m)
-        Categories (text or booleans), one a row of X and in its order.
+        Or the name of a column of X, or a list of names.
+        One category (text or boolean) for each row of X, in the same order.
     weights : array of shape (n,), optional
         Frequencies of the rows.
     categorical : iterable of str, optional
-        Columns whose numbers are categories.
+        Columns of numbers to be used as categories.
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; all by default.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
@@ -98,10 +113,10 @@ def categories(
     Returns
     -------
     frame
-        A line for each category and component: ``column``, ``category`` (as text),
-        ``component``, ``n`` (its rows), ``barycentre`` (mean score), ``v_test`` and, of the
-        whole column, ``eta2``. Rows without a category are left out. One category is lawful,
-        with η² = 0 and no v-test (NaN).
+        A row for each category and component: ``column``, ``category`` (as text),
+        ``component``, ``n`` (number of rows), ``barycentre`` (mean score), ``v_test`` and
+        ``eta2`` of the whole column. Rows without a category are left out. A column with a
+        single category has η² = 0 and no v-test (NaN).
 
     Raises
     ------
@@ -111,35 +126,45 @@ def categories(
 
     Notes
     -----
-    v-test: the barycentre less the mean, over its standard deviation were the n_q rows
-    drawn without replacement from the N: √(s²/n_q · (N − n_q)/N), s² with divisor N − 1
-    (Lebart, Morineau & Piron 1995). Beyond ±1.96 a category stands apart at 5%, where it did
-    not take part in the fit and n_q is not small.
+    v-test: the barycentre minus the mean, divided by its standard deviation if the n_q rows
+    were drawn without replacement from the N: √(s²/n_q · (N − n_q)/N), s² with divisor N − 1
+    (Lebart, Morineau & Piron 1995). A value beyond ±1.96 is significant at 5%, if the column
+    did not take part in the fit and n_q is not small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> table = diagnostics.categories(model, X, {"kind": list("aabbcc")}, frame="listing")
+    >>> print(table["category"][:3])
+    ['a' 'a' 'b']
     """
-    scores = opened_scores(model, X, weights, components, frame)
-    lines: list[tuple[Any, ...]] = []
-    for column in columns_beside(columns, len(scores.t), scores.index, categorical):
+    columns, X = named_values(model, X, columns, "columns")
+    projected = project_rows(model, X, weights, components, frame)
+    lines: list[NamedTuple] = []
+    for column in projected.extra_columns(columns, categorical):
         if column.codes is None:
             raise NotNumericError(
                 f"column {column.name!r} is {column.kind}, not categorical",
                 place={"parameter": "columns", "column": column.name},
-                hint=f"categorical=[{column.name!r}] takes its numbers for categories; "
+                hint=f"categorical=[{column.name!r}] uses its numbers as categories; "
                 "supplementary_columns(model, X, …) correlates them",
             )
-        lines += _category_lines(scores, column)
-    names = ("column", "category", "component", "n", "barycentre", "v_test", "eta2")
-    return table(from_lines(names, lines), scores.kind)
+        lines += _rows_of(projected, column)
+    return projected.table(lines)
 
 
-def _category_lines(scores: Scores, column: Beside) -> list[tuple[Any, ...]]:
-    groups = grouped(scores, column)
+def _rows_of(projected: ProjectedRows, column: ExtraColumn) -> list[_Row]:
+    groups = grouped(projected, column)
     if not groups.labels:
         raise ShapeError(
             f"column {column.name!r} has no row with a category",
             place={"parameter": "columns", "column": column.name},
-            hint="leave it out",
+            hint="leave out the column",
         )
-    eta2, whole = eta_squared(groups, scores.floor), float(groups.sizes.sum())
+    eta2, whole = eta_squared(groups, projected.floor), float(groups.sizes.sum())
     sizes = groups.sizes[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = (groups.between + groups.within) / (whole - 1.0)
@@ -147,7 +172,10 @@ def _category_lines(scores: Scores, column: Beside) -> list[tuple[Any, ...]]:
         sound = (spread > 0) & ~np.isnan(eta2)
         v = (groups.centres - groups.mean) / np.sqrt(np.where(sound, spread, np.nan))
     return [
-        (column.name, str(label), c, int(groups.counts[q]), groups.centres[q, a], v[q, a], eta2[a])
+        _Row(
+            *(column.name, str(label), c, int(groups.counts[q])),
+            *(groups.centres[q, a], v[q, a], eta2[a]),
+        )
         for q, label in enumerate(groups.labels)
-        for a, c in enumerate(scores.names)
+        for a, c in enumerate(projected.names)
     ]

@@ -1,34 +1,33 @@
-"""Rows beyond a limit, and the variables that bring them there."""
+"""Rows beyond a control limit, and the variables that contribute most."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
+from princomp.diagnostics.arguments import Names, check_count, fitted_of, variable_names
 from princomp.diagnostics.control_limits import Limits, limits, need_a_limit
-from princomp.diagnostics.given import Names, state_of, variable_names
-from princomp.diagnostics.row_blocks import Given
+from princomp.diagnostics.row_reader import Block, RowReader
 from princomp.diagnostics.t2_and_q import Projector
-from princomp.diagnostics.tables import checked_frame, table
-from princomp.errors import ParameterError
-
-__all__ = ["outliers"]
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
 
 
 def outliers(
-    model: Any,
-    X: Any,
+    model: PCA,
+    X: object,
     level: float = 0.95,
     *,
     training: bool = False,
     top: int = 3,
-    ids: Any = None,
+    ids: Iterable[object] | None = None,
     frame: str | None = None,
 ) -> Any:
-    """Rows whose T² or Q is beyond its limit, the furthest first.
+    """Find rows whose T² or Q is beyond its limit, the most extreme first.
 
     Parameters
     ----------
@@ -37,11 +36,11 @@ def outliers(
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Read once, block by block; only rows beyond a limit are kept.
     level : float, default=0.95
-        Of the limits: so large a share of lawful rows is expected below each.
+        Level of the limits: the share of regular rows expected below each.
     training : bool, default=False
-        Whether the rows are those of the fit, whose limit of T² is lower.
+        Whether X are the rows of the fit, for which the limit of T² is lower.
     top : int, default=3
-        How many variables to name for each statistic.
+        Number of variables to name for each statistic.
     ids : str or sequence of length n, optional
         Names of the rows; see :func:`princomp.diagnostics.rows`.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
@@ -52,85 +51,87 @@ def outliers(
     frame
         ``row``, its ``position`` in X from 0, ``t2``, ``t2_limit``, ``q``, ``q_limit``,
         ``beyond`` ("T2", "Q" or "T2, Q"), and ``t2_variables``, ``q_variables``: the names
-        of the variables that add most to a statistic that is beyond its limit, the largest
+        of the variables that contribute most to a statistic beyond its limit, the largest
         first. Sorted by the larger of the two ratios to the limit. A limit that cannot be
-        had is NaN, and a warning says why; another counts the rows with missing values,
-        which a model with ``missing="drop"`` lets pass and which are not judged.
+        computed is NaN, with a warning. Rows with missing values, which a model with
+        ``missing="drop"`` accepts, are not judged; a warning counts them.
 
     Raises
     ------
     NotAvailableError
         When neither statistic has a limit.
     ParameterError, ShapeError, ColumnError, NotFiniteError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> table = diagnostics.outliers(model, np.vstack([X, [[20, -20, 0]]]), frame="listing")
+    >>> print(table["position"])
+    [6]
     """
-    fitted = state_of(model)
+    fitted = fitted_of(model)
     found = limits(model, level)
-    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-        raise ParameterError(
-            f"top={top!r} is no number of variables",
-            place={"parameter": "top"},
-            hint="1 or more",
-        )
+    top = check_count("top", top)
     need_a_limit(found, training)
-    _say_what_is_missing(found)
-    given = Given.of(model, X, ids=ids)
-    kind = checked_frame(frame, model, given.kind)
+    _warn_of_missing_limits(found)
+    reader = RowReader.open(model, X, ids=ids, frame=frame)
     t2_limit, q_limit = (np.nan if one is None else one for one in (found.t2(training), found.q))
-    onto, names = Projector.of(fitted), variable_names(model)
-    kept: list[tuple[Any, ...]] = []
+    projector, names = Projector.of(fitted), variable_names(model)
     missing = 0
-    for block in given.blocks():
-        t2, q = onto.both(block.rows)
+
+    def measure(block: Block) -> tuple[NDArray[Any], ...]:
+        nonlocal missing
+        t2, q = projector.t2_and_q(block.rows)
         missing += int(np.isnan(q).sum())
         at = np.flatnonzero((t2 > t2_limit) | (q > q_limit))
-        if at.size or not kept:
-            t2_parts, q_parts = onto.parts(block.rows[at])
-            far, off = t2[at] > t2_limit, q[at] > q_limit
-            named = _named(t2_parts, names, top, far), _named(np.abs(q_parts), names, top, off)
-            kept.append((block.ids[at], block.start + at, t2[at], q[at], far, off, *named))
+        t2, q = t2[at], q[at]
+        by_t2, by_q = projector.contributions(block.rows[at])
+        by_t2 = _largest(by_t2, names, top, t2 > t2_limit)
+        by_q = _largest(np.abs(by_q), names, top, q > q_limit)
+        return block.ids[at], block.start + at, t2, q, by_t2, by_q
+
+    row, position, t2, q, by_t2, by_q = reader.collect(measure)
     if missing:
-        warnings.warn(
-            f"{missing:,} rows of X have missing values and are not judged",
-            UserWarning,
-            stacklevel=2,
-        )
-    rows, position, t2, q, far, off, by_t2, by_q = (
-        np.concatenate(parts) for parts in zip(*kept, strict=True)
-    )
+        message = f"{missing:,} rows of X have missing values and are not judged"
+        warnings.warn(message, UserWarning, stacklevel=2)
     order = np.argsort(-np.fmax(t2 / t2_limit, q / q_limit), kind="stable")
-    beyond = np.where(far & off, "T2, Q", np.where(far, "T2", "Q")).astype(object)
+    far, off = t2 > t2_limit, q > q_limit
     contents = {
-        "row": rows[order],
-        "position": position[order],
-        "t2": t2[order],
+        "row": row,
+        "position": position,
+        "t2": t2,
         "t2_limit": np.full(len(order), t2_limit),
-        "q": q[order],
+        "q": q,
         "q_limit": np.full(len(order), q_limit),
-        "beyond": beyond[order],
-        "t2_variables": by_t2[order],
-        "q_variables": by_q[order],
+        "beyond": np.where(far & off, "T2, Q", np.where(far, "T2", "Q")).astype(object),
+        "t2_variables": by_t2,
+        "q_variables": by_q,
     }
-    index = None if given.index is None else given.index[position[order]]
-    return table(contents, kind, index)
+    if reader.index is not None:
+        reader.index = reader.index[position[order]]
+    return reader.table({name: column[order] for name, column in contents.items()})
 
 
-def _say_what_is_missing(found: Limits) -> None:
+def _warn_of_missing_limits(found: Limits) -> None:
     for statistic, name in (("t2", "T²"), ("q", "Q")):
         if statistic in found.reasons:
             warnings.warn(
-                f"{name} has no limit here, rows are judged by the other statistic alone: "
+                f"{name} has no limit, so rows are judged by the other statistic alone: "
                 f"{found.reasons[statistic]}",
                 UserWarning,
                 stacklevel=3,
             )
 
 
-def _named(sizes: FloatArray, names: Names, top: int, wanted: Any) -> Names:
-    """The largest variables of each row (m, p) as text; empty where not wanted."""
-    out = np.full(len(sizes), "", dtype=object)
-    order = np.argsort(-sizes, axis=1, kind="stable")[:, :top]
+def _largest(values: FloatArray, names: Names, top: int, wanted: NDArray[np.bool_]) -> Names:
+    """Name the variables with the largest positive values (m, p) of each wanted row."""
+    out = np.full(len(values), "", dtype=object)
+    order = np.argsort(-values, axis=1, kind="stable")[:, :top]
     for place, column in enumerate(order.T):
-        # What adds nothing, or makes the statistic smaller, did not bring the row there.
-        adds = wanted & (np.take_along_axis(sizes, column[:, None], axis=1)[:, 0] > 0)
+        # Variables with zero or negative contributions did not move the row beyond the limit.
+        adds = wanted & (np.take_along_axis(values, column[:, None], axis=1)[:, 0] > 0)
         out[adds] += (", " if place else "") + names[column[adds]]
     return out

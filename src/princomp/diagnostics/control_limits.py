@@ -1,35 +1,34 @@
-"""Limits of T² and Q, functions of the model alone: new rows do not move them."""
+"""Control limits of T² and Q, computed from the model alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy import stats
+from scipy import special
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics.given import state_of
-from princomp.errors import NotAvailableError, ParameterError
-from princomp.fitted import Fitted
+from princomp.core import Fitted, is_a
+from princomp.diagnostics.arguments import fitted_of
+from princomp.diagnostics.ignored_rows import ignoring_rows
+from princomp.errors import NotAvailableError, invalid_value
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
 from princomp.summaries import Moments, Triangle
-
-__all__ = ["Limits", "limits", "sound_components"]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How far T² and Q go at a level, where the model says so.
+    """Control limits of T² and Q.
 
     Parameters
     ----------
     level : float
-        Share of lawful rows below a limit.
+        Share of regular rows below a limit.
     components : int
         Components in T²: those whose variance is above the fit's resolution. All other
-        directions count to Q.
+        directions belong to Q.
     t2_new, t2_training : float or None
         For rows that were not in the fit, and for those that were.
     q : float or None
@@ -37,6 +36,15 @@ class Limits:
     q_method : {"jackson-mudholkar", "box"} or None
     reasons : dict of str to str
         Why a limit is None, under "t2" and "q".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> diagnostics.limits(model, level=0.99).level
+    0.99
     """
 
     level: float
@@ -48,16 +56,17 @@ class Limits:
     reasons: dict[str, str]
 
     def t2(self, training: bool) -> float | None:
-        """The limit of T² for training or for new rows."""
+        """Return the limit of T² for training or for new rows."""
         return self.t2_training if training else self.t2_new
 
 
-def limits(model: Any, level: float = 0.95) -> Limits:
-    """Limits of T² and Q at a level.
+@ignoring_rows
+def limits(model: PCA, level: float = 0.95) -> Limits:
+    """Compute the control limits of T² and Q at a level.
 
     T² of new rows: k(n² − 1)/(n(n − k)) F(k, n − k); of training rows:
-    (n − 1)²/n Beta(k/2, (n − k − 1)/2). Q: from the variances that were left out, by
-    Jackson and Mudholkar's power transformation, or Box's χ² where that has no value.
+    (n − 1)²/n Beta(k/2, (n − k − 1)/2). Q: from the variances of the other directions, by
+    Jackson and Mudholkar's power transformation, or Box's χ² where that is not defined.
 
     Parameters
     ----------
@@ -68,9 +77,9 @@ def limits(model: Any, level: float = 0.95) -> Limits:
     Returns
     -------
     Limits
-        None where a limit cannot be had, with the reason in ``reasons``: too few rows
-        (n ≤ k + 1), a number of rows that is not known, no centring (T²); no direction
-        left out, or a fit that kept only some variances and no scatter (Q).
+        A limit that cannot be computed is None, with the reason in ``reasons``. T²: too few
+        rows (n ≤ k + 1), an unknown number of rows, or no centring. Q: no other directions, or
+        a fit that stores only some variances and no covariance.
 
     Raises
     ------
@@ -80,7 +89,7 @@ def limits(model: Any, level: float = 0.95) -> Limits:
     Notes
     -----
     Tracy, Young & Mason (1992) for T²; Jackson & Mudholkar (1979) and Box (1954) for Q. Both
-    suppose normal rows. Where rows have weights, n is their sum.
+    assume normal rows. Where rows have weights, n is their sum.
 
     Examples
     --------
@@ -90,77 +99,68 @@ def limits(model: Any, level: float = 0.95) -> Limits:
     >>> print(f"{limits(model).t2_new:.3f}", f"{limits(model).t2_training:.3f}")
     9.250 2.469
     """
-    fitted = state_of(model)
+    fitted = fitted_of(model)
     level = checked_level(level)
-    k = sound_components(fitted)
+    k = fitted.sound_components
     reasons: dict[str, str] = {}
     new = training = None
     if why := _no_t2(fitted, k):
         reasons["t2"] = why
     else:
         n = float(fitted.summary.rows)
-        new = k * (n**2 - 1) / (n * (n - k)) * float(stats.f.ppf(level, k, n - k))
-        training = (n - 1) ** 2 / n * float(stats.beta.ppf(level, k / 2, (n - k - 1) / 2))
+        new = k * (n**2 - 1) / (n * (n - k)) * float(special.fdtri(k, n - k, level))
+        training = (n - 1) ** 2 / n * float(special.betaincinv(k / 2, (n - k - 1) / 2, level))
     tail = left_out_variances(fitted, k)
     q = method = None
     if tail is None:
         reasons["q"] = (
-            "the fit knows only some of the variances and kept no scatter; one with "
-            "svd_solver='covariance_eigh' or 'full' keeps it"
+            "the model stores only some variances and no covariance; fit with "
+            "svd_solver='covariance_eigh' or 'full'"
         )
     elif not tail.size:
         reasons["q"] = (
-            f"no direction is left out (k = p = {k})"
+            f"the components span all directions (k = p = {k})"
             if k == fitted.p
-            else "the rows of the fit vary in no direction that is left out"
+            else "the rows of the fit do not vary outside the components"
         )
     else:
         q, method = q_limit(tail, level)
     return Limits(level, k, new, training, q, method, reasons)
 
 
-def checked_level(level: Any) -> float:
-    """A level in (0, 1).
+def checked_level(level: object) -> float:
+    """Return a level between 0 and 1.
 
     Raises
     ------
     ParameterError
     """
-    if isinstance(level, bool) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
-        raise ParameterError(
-            f"level={level!r} is no share between 0 and 1",
-            place={"parameter": "level"},
-            hint="0.95 is the usual one",
-        )
-    return float(level)
-
-
-def sound_components(fitted: Fitted) -> int:
-    """Components whose variance is above the resolution: dividing by others enlarges noise."""
-    return fitted._sound
+    if not is_a(level, Real) or not 0.0 < float(level) < 1.0:  # type: ignore[arg-type]
+        raise invalid_value("level", level, "a number between 0 and 1", "0.95 is usual")
+    return float(level)  # type: ignore[arg-type]
 
 
 def _no_t2(fitted: Fitted, k: int) -> str | None:
-    """Why T² has no limit, if it has none."""
+    """Return why T² has no limit, or None where it has one."""
     if fitted.n_samples is None:
         return "the number of rows behind the covariance is not known (n_samples=…)"
     if not fitted.centred:
-        return "the limits suppose a mean that was estimated, and the fit has center=False"
+        return "the limits assume an estimated mean, and the model has center=False"
     if not k:
-        return "no component has variance"
+        return "all components have zero variance"
     n = float(fitted.summary.rows)
     if n <= k + 1:
-        return f"{n:g} rows are too few for {k} components: it takes more than k + 1"
+        return f"{n:g} rows are too few for {k} components: more than k + 1 are needed"
     return None
 
 
 def left_out_variances(fitted: Fitted, k: int) -> FloatArray | None:
-    """Variances above the resolution beyond the first k, or None where not all are known."""
+    """Return variances above the resolution after the first k; None where not all are known."""
     rank = fitted.analysed.rank_limit
     known = fitted.spectrum.variances
     if len(known) < min(rank, fitted.p):
-        summary = fitted.analysed.held()
-        if len(known) == rank - 1:  # the total knows the last one
+        summary = fitted.analysed.to_host()
+        if len(known) == rank - 1:  # the last one follows from the total
             known = np.append(known, fitted.spectrum.left_out(len(known), rank))
         elif isinstance(summary, Moments):
             known = scipy.linalg.eigvalsh(summary.scatter)[::-1] / (summary.rows - 1.0)
@@ -174,23 +174,23 @@ def left_out_variances(fitted: Fitted, k: int) -> FloatArray | None:
 
 
 def q_limit(tail: FloatArray, level: float) -> tuple[float, str]:
-    """Limit of Q from the variances left out, and by whose method.
+    """Return the limit of Q from the variances outside the components, and the method.
 
-    ``tail`` is brought to sums near 1 first: third powers would overflow or vanish.
+    ``tail`` is normalised first, so that third powers neither overflow nor underflow.
     """
     size = float(tail.sum())
     one = tail / size
     two, three = float((one**2).sum()), float((one**3).sum())
     h = 1.0 - 2.0 * three / (3.0 * two**2)
-    # With h below 0 the transformation turns large into small: the sign of h takes care of it.
-    inner = stats.norm.ppf(level) * h * np.sqrt(2.0 * two) + 1.0 + two * h * (h - 1.0)
+    # With h below 0 the transformation is decreasing, which the sign of h accounts for.
+    inner = special.ndtri(level) * h * np.sqrt(2.0 * two) + 1.0 + two * h * (h - 1.0)
     if inner > 0.0 and h != 0.0:
         return size * float(inner ** (1.0 / h)), "jackson-mudholkar"
-    return size * two * float(stats.chi2.ppf(level, 1.0 / two)), "box"
+    return size * two * 2.0 * float(special.gammaincinv(0.5 / two, level)), "box"
 
 
 def need_a_limit(found: Limits, training: bool) -> None:
-    """Refuse to go on where neither statistic has a limit.
+    """Raise where neither statistic has a limit.
 
     Raises
     ------
@@ -198,7 +198,6 @@ def need_a_limit(found: Limits, training: bool) -> None:
     """
     if found.t2(training) is None and found.q is None:
         raise NotAvailableError(
-            f"neither statistic has a limit here. T²: {found.reasons['t2']}. "
-            f"Q: {found.reasons['q']}",
+            f"neither T² nor Q has a limit. T²: {found.reasons['t2']}. Q: {found.reasons['q']}",
             hint="keep fewer components, or fit more rows",
         )

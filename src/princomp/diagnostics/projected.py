@@ -1,39 +1,52 @@
-"""All scores of some rows, to compare other data with."""
+"""Scores of rows, to be compared with extra columns."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics.given import Names, picked, state_of
-from princomp.diagnostics.row_blocks import Given
-from princomp.diagnostics.tables import checked_frame
+from princomp.diagnostics.arguments import Components, Names, fitted_of, select_components
+from princomp.diagnostics.metadata_columns import ExtraColumn, extra_columns
+from princomp.diagnostics.row_reader import RowReader
+from princomp.diagnostics.tables import from_lines
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
+from princomp.summaries import SampleWeight
 
-__all__ = ["Scores", "opened_scores"]
 
+class ProjectedRows(NamedTuple):
+    """Scores (n, c) of rows on the selected components, and their weights (n,).
 
-class Scores(NamedTuple):
-    """Scores (n, c) of all rows, their weights (n,), and what the answer is called and made of.
-
-    ``floor`` is the variance below which a component is noise.
+    ``floor`` is the variance below which a component is a rounding error.
     """
 
-    t: FloatArray
+    scores: FloatArray
     weights: FloatArray
     names: Names
-    index: Any
-    kind: str
     floor: float
+    reader: RowReader
+
+    def extra_columns(
+        self, data: object, categorical: Iterable[str] = (), what: str = "columns"
+    ) -> list[ExtraColumn]:
+        """Read extra columns with one value for each of the rows."""
+        return extra_columns(data, len(self.scores), self.reader.index, categorical, what)
+
+    def table(self, lines: list[NamedTuple], **last: Any) -> Any:
+        """Make a table of results from its rows."""
+        first = {name: column for name, column in from_lines(lines).items() if name not in last}
+        return self.reader.table({**first, **last}, by_row=False)
 
 
-def opened_scores(model: Any, X: Any, weights: Any, components: Any, frame: str | None) -> Scores:
-    """What every comparison begins with."""
-    fitted = state_of(model)
-    chosen = picked(fitted, components)
-    given = Given.of(model, X, weights)
-    kind = checked_frame(frame, model, given.kind)
-    t = given.scores(chosen.at)
-    w = np.ones(len(t)) if given.weights is None else given.weights
-    return Scores(t, w, chosen.names, given.index, kind, fitted.spectrum.resolution)
+def project_rows(
+    model: PCA, X: object, weights: SampleWeight, components: Components, frame: str | None
+) -> ProjectedRows:
+    """Read rows and compute their scores."""
+    fitted = fitted_of(model)
+    selected = select_components(fitted.k, components)
+    reader = RowReader.open(model, X, weights, frame=frame)
+    scores = reader.scores(selected.indices)
+    w = np.ones(len(scores)) if reader.weights is None else reader.weights
+    return ProjectedRows(scores, w, selected.names, fitted.spectrum.resolution, reader)

@@ -1,4 +1,4 @@
-"""How much of rows each number of components leaves unexplained."""
+"""Reconstruction error by number of components."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics.given import axes_of, row_count, state_of
-from princomp.diagnostics.row_blocks import Given
+from princomp.core import Fitted
+from princomp.diagnostics.arguments import axes_of, fitted_of, row_count
+from princomp.diagnostics.row_reader import RowReader
 from princomp.diagnostics.tables import checked_frame, table
 from princomp.errors import NotFiniteError, ParameterError
-from princomp.fitted import Fitted
-
-__all__ = ["reconstruction_error"]
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
+from princomp.summaries import SampleWeight
 
 
 def reconstruction_error(
-    model: Any, X: Any = None, weights: Any = None, *, frame: str | None = None
+    model: PCA, X: object = None, weights: SampleWeight = None, *, frame: str | None = None
 ) -> Any:
-    """Error of the rows rebuilt from 0, 1, …, k components.
+    """Compute the error of rows reconstructed from 0, 1, …, k components.
 
     Parameters
     ----------
     model : PCA
         Fitted.
     X : array, sparse array, frame, path or batches, of shape (n, p), optional
-        Rows to rebuild, read once. Without it the error of the training rows, which
-        follows from the variances.
+        Rows to reconstruct, read once. By default the training rows, whose error follows
+        from the variances.
     weights : array of shape (n,), optional
         Frequencies of the rows of X.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
@@ -37,39 +37,47 @@ def reconstruction_error(
     -------
     frame
         ``components`` q = 0 … k; ``squared_error``: mean over the rows of ‖x − x̂‖², in
-        squared units of the analysed columns; ``rmse``: its root for one cell, √(·/p);
-        ``share``: of the error of no component, NaN where that is zero.
+        squared units of the analysed columns; ``rmse``: √(squared_error/p);
+        ``share``: relative to the error of zero components, NaN where that is zero.
 
     Raises
     ------
     NotAvailableError
         Without X, for a model from a covariance without ``n_samples``.
     NotFiniteError
-        When no row is without missing values.
+        When all rows have missing values.
     ParameterError, ShapeError, ColumnError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> table = diagnostics.reconstruction_error(model, frame="listing")
+    >>> print(np.round(table["share"], 3))
+    [1.   0.16 0.06]
     """
-    fitted = state_of(model)
-    came = None
+    fitted = fitted_of(model)
+    kind = None
     if X is None:
         if weights is not None:
             raise ParameterError(
-                "weights belong to rows, and no rows are given",
+                "weights were given without X",
                 place={"parameter": "weights"},
-                hint="give X too; the training rows count as they did in the fit",
+                hint="give X too; without it, the training rows have the weights of the fit",
             )
         errors = _of_training(fitted)
     else:
-        given = Given.of(model, X, weights)
-        came = given.kind
-        errors = _of_rows(fitted, given)
-    kind = checked_frame(frame, model, came)
+        reader = RowReader.open(model, X, weights, frame=frame)
+        kind, errors = reader.frame, _of_rows(reader)
     contents = {
         "components": np.arange(fitted.k + 1),
         "squared_error": errors,
         "rmse": np.sqrt(errors / fitted.p),
         "share": errors / (errors[0] if errors[0] > 0 else np.nan),
     }
-    return table(contents, kind)
+    return table(contents, kind or checked_frame(frame, model))
 
 
 def _of_training(fitted: Fitted) -> FloatArray:
@@ -80,11 +88,12 @@ def _of_training(fitted: Fitted) -> FloatArray:
     return np.minimum.accumulate(left) * ((n - 1.0) / n)
 
 
-def _of_rows(fitted: Fitted, given: Given) -> FloatArray:
-    """Squares off all k axes, and from there up by the squares on each: nothing cancels."""
+def _of_rows(reader: RowReader) -> FloatArray:
+    """Sum the squares outside all k axes, then add those along each axis: nothing cancels."""
+    fitted = reader.fitted
     axes = axes_of(fitted)
     on, off, total = np.zeros(fitted.k), 0.0, 0.0
-    for block in given.blocks():
+    for block in reader.blocks():
         weights = np.ones(len(block.rows)) if block.weights is None else block.weights
         scores = block.rows @ axes
         known = np.isfinite(block.rows).all(axis=1)
@@ -96,8 +105,8 @@ def _of_rows(fitted: Fitted, given: Given) -> FloatArray:
         total += float(weights.sum())
     if not total:
         raise NotFiniteError(
-            "no row of X without missing values counts",
+            "no row of X is complete and has a positive weight",
             place={"parameter": "X"},
-            hint="give rows without NaN, and a weight above 0",
+            hint="give rows without NaN and with weights above 0",
         )
     return (off + np.concatenate([np.cumsum(on[::-1])[::-1], [0.0]])) / total

@@ -1,51 +1,58 @@
-"""What each row is to each component: score, cos², contribution."""
+"""Scores, cos² and contributions of rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics.given import axes_of, picked, row_count, state_of
-from princomp.diagnostics.row_blocks import Block, Given
-from princomp.diagnostics.tables import checked_form, checked_frame, table
+from princomp.diagnostics.arguments import (
+    Components,
+    axes_of,
+    fitted_of,
+    row_count,
+    select_components,
+)
+from princomp.diagnostics.row_reader import Block, RowReader
+from princomp.diagnostics.tables import checked_form
 from princomp.diagnostics.variable_table import crossed
 from princomp.errors import ParameterError
-
-__all__ = ["rows"]
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
+from princomp.summaries import SampleWeight
 
 
 def rows(
-    model: Any,
-    X: Any,
-    weights: Any = None,
+    model: PCA,
+    X: object,
+    weights: SampleWeight = None,
     *,
     supplementary: bool = False,
-    components: Any = None,
-    ids: Any = None,
+    components: Components = None,
+    ids: Iterable[object] | None = None,
     form: str = "wide",
     frame: str | None = None,
 ) -> Any:
-    """Scores, cos² and contributions of rows, and their distances from the centre.
+    """Compute scores, cos² and contributions of rows, and their distances from the centre.
 
     Parameters
     ----------
     model : PCA
         Fitted.
     X : array, sparse array, frame, path or batches, of shape (n, p)
-        The training rows, or others; read block by block.
+        Training rows or other rows, read block by block.
     weights : array of shape (n,), optional
-        Frequencies, as they were given to ``fit``; for the contributions.
+        Frequencies, as in ``fit``; used for the contributions.
     supplementary : bool, default=False
-        Rows that took no part in the fit: they have no contribution, and get none here.
+        Whether the rows did not take part in the fit, and so have no contributions.
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; all by default.
     ids : str or sequence of length n, optional
         Names of the rows: a column of the frame or file, or the names. By default the
         index of a pandas frame, the model's id column, or numbers from 0.
     form : {"wide", "long"}
-        A line for each row, or a line for each row and component.
+        A row for each row of X, or a row for each row of X and component.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
         Kind of the table; by default that of X, and pandas (where loaded) for arrays.
 
@@ -78,38 +85,31 @@ def rows(
       1   -2.23607         1           7.14286   2.23607
       2     6.7082         1           64.2857    6.7082
     """
-    fitted = state_of(model)
-    chosen = picked(fitted, components)
+    fitted = fitted_of(model)
+    selected = select_components(fitted.k, components)
     long = checked_form(form)
     if supplementary and weights is not None:
         raise ParameterError(
-            "weights only change contributions, and supplementary rows have none",
+            "weights change only contributions, which supplementary rows do not have",
             place={"parameter": "weights"},
-            hint="leave weights out, or supplementary=True",
+            hint="leave out weights, or supplementary=True",
         )
     n = None if supplementary else row_count(fitted, "contributions of rows")
-    given = Given.of(model, X, weights, ids)
-    kind = checked_frame(frame, model, given.kind)
-
-    axes, variances = axes_of(fitted, chosen.at), fitted.variances[chosen.at]
+    reader = RowReader.open(model, X, weights, ids, frame)
+    axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     divisor = np.where(variances > fitted.spectrum.resolution, variances, np.nan)
-    scores, cos2, contributions, distance, names = [], [], [], [], []
-    for block in given.blocks():
+
+    def measure(block: Block) -> tuple[FloatArray, ...]:
         t, d2 = block.rows @ axes, np.einsum("ij,ij->i", block.rows, block.rows)
-        scores.append(t)
-        cos2.append(np.minimum(t**2 / np.where(d2 > 0, d2, np.nan)[:, None], 1.0))
-        if n is not None:
-            contributions.append(_weighed(block, t**2) * (100.0 / (n - 1.0)) / divisor)
-        distance.append(np.sqrt(d2))
-        names.append(block.ids)
-    measures = {"score": np.concatenate(scores), "cos2": np.concatenate(cos2)}
-    if n is not None:
-        measures["contribution"] = np.concatenate(contributions)
-    contents = crossed("row", np.concatenate(names), chosen, measures, long)
-    far = np.concatenate(distance)
-    contents["distance"] = np.repeat(far, len(chosen.at)) if long else far
-    return table(contents, kind, None if long else given.index)
+        cos2 = np.minimum(t**2 / np.where(d2 > 0, d2, np.nan)[:, None], 1.0)
+        measures = (block.ids, np.sqrt(d2), t, cos2)
+        if n is None:
+            return measures
+        squares = t**2 if block.weights is None else t**2 * block.weights[:, None]
+        return (*measures, squares * (100.0 / (n - 1.0)) / divisor)
 
-
-def _weighed(block: Block, squares: FloatArray) -> FloatArray:
-    return squares if block.weights is None else squares * block.weights[:, None]
+    names, distance, *values = reader.collect(measure)
+    measures = dict(zip(("score", "cos2", "contribution"), values, strict=False))
+    contents = crossed("row", names, selected, measures, long)
+    contents["distance"] = np.repeat(distance, len(selected.names)) if long else distance
+    return reader.table(contents, by_row=not long)

@@ -1,33 +1,44 @@
-"""Further columns of numbers against the components; nothing here moves an axis.
+"""Correlations of extra columns of numbers with the components.
 
-Supplementary rows are ``rows(model, X, supplementary=True)``.
+For supplementary rows use ``rows(model, X, supplementary=True)``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics.beside import columns_beside
-from princomp.diagnostics.projected import Scores, opened_scores
-from princomp.diagnostics.tables import from_lines, table
+from princomp.diagnostics.arguments import Components
+from princomp.diagnostics.metadata_columns import named_values
+from princomp.diagnostics.projected import ProjectedRows, project_rows
 from princomp.errors import NotNumericError
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
+from princomp.summaries import SampleWeight
 
-__all__ = ["correlations", "supplementary_columns"]
+
+class _Row(NamedTuple):
+    """A row of the table."""
+
+    column: str
+    component: str
+    n: int
+    correlation: float
+    cos2: float
+    note: str
 
 
 def supplementary_columns(
-    model: Any,
-    X: Any,
-    columns: Any,
-    weights: Any = None,
+    model: PCA,
+    X: object,
+    columns: object,
+    weights: SampleWeight = None,
     *,
-    components: Any = None,
+    components: Components = None,
     frame: str | None = None,
 ) -> Any:
-    """Correlations of further columns with the components.
+    """Correlate extra columns with the components.
 
     Parameters
     ----------
@@ -36,7 +47,9 @@ def supplementary_columns(
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Rows in the columns of the fit.
     columns : frame, series, mapping of name to values, or array (n,) or (n, m)
-        Numbers, one a row of X and in its order. A pandas frame must have the labels of X.
+        Or the name of a column of X, or a list of names.
+        One number for each row of X, in the same order. A pandas frame must have the index of
+        X.
     weights : array of shape (n,), optional
         Frequencies of the rows.
     components : int, str or sequence of them, optional
@@ -47,43 +60,55 @@ def supplementary_columns(
     Returns
     -------
     frame
-        A line for each column and component: ``column``, ``component``, ``n`` (rows that
-        have both, since missing values are left out pair by pair), ``correlation``,
-        ``cos2`` (its square) and ``note``, which says why a correlation is NaN.
+        A row for each column and component: ``column``, ``component``, ``n`` (rows with both
+        values; missing values are left out pair by pair), ``correlation``,
+        ``cos2`` (its square) and ``note``, which explains why a correlation is NaN.
 
     Raises
     ------
     NotNumericError
-        For a column of categories: :func:`princomp.diagnostics.categories`.
+        For a column of categories; see :func:`princomp.diagnostics.categories`.
     ParameterError, ShapeError, ColumnError, NotFiniteError
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> table = diagnostics.supplementary_columns(model, X, {"twice": 2 * X[:, 0]}, frame="listing")
+    >>> print(np.round(table["correlation"], 2))
+    [0.92 0.37]
     """
-    scores = opened_scores(model, X, weights, components, frame)
-    found = columns_beside(columns, len(scores.t), scores.index)
-    lines: list[tuple[Any, ...]] = []
-    for column in found:
+    columns, X = named_values(model, X, columns, "columns")
+    projected = project_rows(model, X, weights, components, frame)
+    lines: list[NamedTuple] = []
+    for column in projected.extra_columns(columns):
         if column.numbers is None:
             raise NotNumericError(
                 f"column {column.name!r} is {column.kind}, not numeric",
                 place={"parameter": "columns", "column": column.name},
-                hint="categories(model, X, …) and metadata(model, X, …) take categories",
+                hint="use categories(model, X, …) or metadata(model, X, …) for categories",
             )
-        r, n, note = correlations(scores, column.numbers)
+        r, n, note = correlations(projected, column.numbers)
         lines += [
-            (column.name, c, n[a], r[a], r[a] ** 2, note[a]) for a, c in enumerate(scores.names)
+            _Row(column.name, c, n[a], r[a], r[a] ** 2, note[a])
+            for a, c in enumerate(projected.names)
         ]
-    names = ("column", "component", "n", "correlation", "cos2", "note")
-    return table(from_lines(names, lines), scores.kind)
+    return projected.table(lines)
 
 
-def correlations(scores: Scores, x: FloatArray) -> tuple[FloatArray, list[int], list[str]]:
-    """Correlations (c,) of a column (n,) with each component, rows used, and notes."""
-    there = ~np.isnan(x) & (scores.weights > 0)
-    r, counts, notes = np.full(scores.t.shape[1], np.nan), [], []
-    for a in range(scores.t.shape[1]):
-        both = there & ~np.isnan(scores.t[:, a])
+def correlations(
+    projected: ProjectedRows, x: FloatArray
+) -> tuple[list[float], list[int], list[str]]:
+    """Return correlations (c,) of a column (n,) with the components, numbers of rows, notes."""
+    present = ~np.isnan(x) & (projected.weights > 0)
+    r, counts, notes = [], [], []
+    for t in projected.scores.T:
+        both = present & ~np.isnan(t)
+        value, note = _correlation(x[both], t[both], projected.weights[both], projected.floor)
+        r.append(value)
         counts.append(int(both.sum()))
-        value, note = _correlation(x[both], scores.t[both, a], scores.weights[both], scores.floor)
-        r[a] = value
         notes.append(note)
     return r, counts, notes
 
@@ -92,14 +117,14 @@ def _correlation(
     x: FloatArray, t: FloatArray, weights: FloatArray, floor: float
 ) -> tuple[float, str]:
     if len(x) < 2:
-        return np.nan, f"{len(x)} rows have a value"
+        return np.nan, "fewer than two rows have a value"
     if x.min() == x.max():
         return np.nan, "constant"
-    # About a value of its own first: the mean of large numbers would cancel.
+    # Subtract a value first: the mean of large numbers would cancel.
     x = (x - x[0]) / (x.max() - x.min())
     x, t = x - np.average(x, weights=weights), t - np.average(t, weights=weights)
     spread = float(weights @ t**2)
     if spread <= floor * weights.sum():
-        return np.nan, "the component has no variance here"
+        return np.nan, "the component has no variance in these rows"
     r = float(weights @ (x * t)) / np.sqrt(float(weights @ x**2) * spread)
     return float(np.clip(r, -1.0, 1.0)), ""

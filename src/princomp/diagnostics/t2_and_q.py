@@ -1,63 +1,64 @@
-"""T² and Q of rows, and what each variable adds to them."""
+"""T² and Q of rows, and the contributions of variables to them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics.control_limits import sound_components
-from princomp.diagnostics.given import axes_of, state_of, variable_names
-from princomp.diagnostics.row_blocks import Given
-from princomp.diagnostics.tables import checked_form, checked_frame, table
-from princomp.fitted import Fitted
-
-__all__ = ["Projector", "contributions", "distances"]
+from princomp.core import Fitted
+from princomp.diagnostics.arguments import axes_of, fitted_of, variable_names
+from princomp.diagnostics.row_reader import RowReader
+from princomp.diagnostics.tables import checked_form
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
 
 
 class Projector(NamedTuple):
-    """The axes (p, k) whose variances (k,) are above the resolution; the rest is residual."""
+    """The axes (p, k) with variances (k,) above the resolution."""
 
     axes: FloatArray
     variances: FloatArray
 
     @classmethod
     def of(cls, fitted: Fitted) -> Projector:
-        """Of a fit."""
-        k = sound_components(fitted)
+        """Take the axes of a fit."""
+        k = fitted.sound_components
         return cls(axes_of(fitted, slice(k)), fitted.variances[:k])
 
     def residuals(self, rows: FloatArray) -> FloatArray:
-        """What the axes leave of rows (m, p): zero where they leave no direction."""
+        """Return the parts of rows (m, p) orthogonal to the axes."""
         p, k = self.axes.shape
         if k == p:
             return np.zeros_like(rows)
         left: FloatArray = rows - (rows @ self.axes) @ self.axes.T
         return left
 
-    def both(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """T² and Q (m,) of rows (m, p)."""
+    def t2_and_q(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return T² and Q (m,) of rows (m, p)."""
         t2 = ((rows @ self.axes) ** 2 / self.variances).sum(axis=1)
         left = self.residuals(rows)
         return t2, np.einsum("ij,ij->i", left, left)
 
-    def parts(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What each variable adds to T², and its squared residual with its sign, (m, p) each."""
+    def contributions(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return contributions (m, p) of variables to T² and, with the residual's sign, to Q."""
         inner = ((rows @ self.axes) / self.variances) @ self.axes.T
         left = self.residuals(rows)
         return rows * inner, left * np.abs(left)
 
 
-def distances(model: Any, X: Any, *, ids: Any = None, frame: str | None = None) -> Any:
-    """T² and Q of rows: how far off within the components, and how far off them.
+def distances(
+    model: PCA, X: object, *, ids: Iterable[object] | None = None, frame: str | None = None
+) -> Any:
+    """Compute T² and Q of rows: distances within the components and from them.
 
     Parameters
     ----------
     model : PCA
         Fitted.
     X : array, sparse array, frame, path or batches, of shape (n, p)
-        Training rows or new ones; read block by block.
+        Training rows or new rows, read block by block.
     ids : str or sequence of length n, optional
         Names of the rows; see :func:`princomp.diagnostics.rows`.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
@@ -77,27 +78,34 @@ def distances(model: Any, X: Any, *, ids: Any = None, frame: str | None = None) 
     Notes
     -----
     Hotelling (1931); Jackson & Mudholkar (1979). Limits: :func:`princomp.diagnostics.limits`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> table = diagnostics.distances(model, X, frame="listing")
+    >>> print(np.round(table["t2"], 2))
+    [1.68 1.25 0.11 0.44 2.94 3.57]
     """
-    fitted = state_of(model)
-    given = Given.of(model, X, ids=ids)
-    kind = checked_frame(frame, model, given.kind)
-    onto = Projector.of(fitted)
-    names, t2, q = [], [], []
-    for block in given.blocks():
-        one, other = onto.both(block.rows)
-        names.append(block.ids)
-        t2.append(one)
-        q.append(other)
-    contents = {"row": np.concatenate(names), "t2": np.concatenate(t2), "q": np.concatenate(q)}
-    return table(contents, kind, given.index)
+    projector = Projector.of(fitted_of(model))
+    reader = RowReader.open(model, X, ids=ids, frame=frame)
+    found = reader.collect(lambda block: (block.ids, *projector.t2_and_q(block.rows)))
+    return reader.table(dict(zip(("row", "t2", "q"), found, strict=True)))
 
 
 def contributions(
-    model: Any, X: Any, *, ids: Any = None, form: str = "long", frame: str | None = None
+    model: PCA,
+    X: object,
+    *,
+    ids: Iterable[object] | None = None,
+    form: str = "long",
+    frame: str | None = None,
 ) -> Any:
-    """What each variable adds to T² and Q of rows.
+    """Compute the contributions of variables to T² and Q of rows.
 
-    The table is as large as X: give it the rows that matter, as ``outliers`` names them.
+    The table is as large as X: select rows first, such as those of ``outliers``.
 
     Parameters
     ----------
@@ -107,16 +115,16 @@ def contributions(
     ids : str or sequence of length n, optional
         Names of the rows; see :func:`princomp.diagnostics.rows`.
     form : {"long", "wide"}
-        A line for each row and variable, or a line for each row.
+        A row for each row of X and variable, or a row for each row of X.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
         Kind of the table; by default that of X.
 
     Returns
     -------
     frame
-        ``t2``: x Σ (t/λ) v for each variable; those of a row sum to its T², and one below
-        zero makes it smaller. ``q``: the squared residual with the residual's sign; their
-        absolute values sum to Q. Wide tables call them ``t2_NAME`` and ``q_NAME``.
+        ``t2``: x Σ (t/λ) v for each variable. Those of a row sum to its T²; negative ones
+        decrease it. ``q``: the squared residual with the residual's sign; their absolute
+        values sum to Q. In wide tables they are called ``t2_NAME`` and ``q_NAME``.
 
     Raises
     ------
@@ -125,23 +133,29 @@ def contributions(
     Notes
     -----
     Nomikos & MacGregor (1995) for T²; Wise et al. (1990) for Q.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA, diagnostics
+    >>> X = np.array([[1.0, 2, 0], [2, 1, 1], [3, 4, 0], [4, 3, 1], [6, 5, 0], [5, 7, 2]])
+    >>> model = PCA(2).fit(X)
+    >>> table = diagnostics.contributions(model, X[:1], frame="listing")
+    >>> print(table["variable"], np.round(table["q"], 3))
+    ['x0' 'x1' 'x2'] [-0.019  0.04  -0.339]
     """
-    fitted = state_of(model)
-    long = checked_form(form)
-    given = Given.of(model, X, ids=ids)
-    kind = checked_frame(frame, model, given.kind)
-    onto = Projector.of(fitted)
-    found = [(block.ids, *onto.parts(block.rows)) for block in given.blocks()]
-    ids_, t2, q = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    projector, long = Projector.of(fitted_of(model)), checked_form(form)
+    reader = RowReader.open(model, X, ids=ids, frame=frame)
+    row_ids, t2, q = reader.collect(lambda block: (block.ids, *projector.contributions(block.rows)))
     names = variable_names(model)
     if long:
         contents = {
-            "row": np.repeat(ids_, len(names)),
-            "variable": np.tile(names, len(ids_)),
+            "row": np.repeat(row_ids, len(names)),
+            "variable": np.tile(names, len(row_ids)),
             "t2": t2.ravel(),
             "q": q.ravel(),
         }
-        return table(contents, kind)
+        return reader.table(contents, by_row=False)
     wide = {f"t2_{name}": t2[:, j] for j, name in enumerate(names)}
     wide |= {f"q_{name}": q[:, j] for j, name in enumerate(names)}
-    return table({"row": ids_, **wide}, kind, given.index)
+    return reader.table({"row": row_ids, **wide})

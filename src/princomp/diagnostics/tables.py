@@ -1,38 +1,30 @@
-"""Tables of results, as frames of the kind that came in; a Listing where there is no library."""
+"""Tables of results: frames of the same kind as the input, or a Listing."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from princomp.errors import ColumnError, MissingLibraryError, ParameterError
-from princomp.inputs import output_wanted
-from princomp.sources.any import is_file
+from princomp.errors import ColumnError, MissingLibraryError, invalid_value
+from princomp.estimators import output_wanted
+from princomp.io import is_file
+from princomp.rules import text_table
 
-__all__ = [
-    "Contents",
-    "Listing",
-    "checked_form",
-    "checked_frame",
-    "frame_of",
-    "from_lines",
-    "table",
-]
-
-Contents: TypeAlias = dict[str, Any]
+Contents: TypeAlias = Mapping[str, NDArray[Any]]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _KINDS = (*_LIBRARIES, "listing")
-_SHOWN = 20  # lines that a Listing prints
+_SHOWN = 20  # rows that a Listing prints
 
 
 class Listing:
-    """Columns of equal length under names: a table where no frame library is loaded.
+    """A table of named columns, for use without a frame library.
 
     Parameters
     ----------
@@ -53,7 +45,7 @@ class Listing:
 
     @property
     def columns(self) -> list[str]:
-        """Names, in order."""
+        """Names of the columns, in order."""
         return list(self._contents)
 
     def __len__(self) -> int:
@@ -69,58 +61,51 @@ class Listing:
         return self._contents[name]
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
-        """All columns by name."""
+        """Return all columns by name."""
         return dict(self._contents)
 
     def __repr__(self) -> str:
         shown = [
             [name, *map(_cell, column[:_SHOWN].tolist())] for name, column in self._contents.items()
         ]
-        widths = [max(map(len, cells)) for cells in shown]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-            for line in zip(*shown, strict=True)
-        ]
+        lines = text_table(list(zip(*shown, strict=True)))
         left = len(self) - _SHOWN
         return "\n".join([*lines, f"… and {left:,} more"] if left > 0 else lines)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def frame_of(X: Any) -> Any:
-    """X as a frame of narwhals; None where it is none."""
+def frame_of(X: object) -> nw.DataFrame[Any] | None:
+    """Wrap a frame with narwhals; None for anything else."""
     if isinstance(X, np.ndarray | list | tuple | dict) or is_file(X):
         return None
     try:
         wrapped = nw.from_native(X, pass_through=True)
     except DuplicateError:
-        return None  # whoever reads the rows says which name stands twice
+        return None  # reading the rows raises an error with the duplicate name
     return wrapped if isinstance(wrapped, nw.DataFrame) else None
 
 
-def checked_form(form: Any) -> bool:
-    """Whether a table is to be long: one line for each pair.
+def checked_form(form: str) -> bool:
+    """Whether ``form`` asks for a long table, with one row for each pair.
 
     Raises
     ------
     ParameterError
     """
     if form not in ("long", "wide"):
-        raise ParameterError(
-            f"form={form!r} is neither 'long' nor 'wide'",
-            place={"parameter": "form"},
-            hint="'long' has a line for each pair, 'wide' a column for each",
-        )
-    return bool(form == "long")
+        hint = "'long' has a row for each pair, 'wide' a column for each component"
+        raise invalid_value("form", form, "'long' or 'wide'", hint)
+    return form == "long"
 
 
-def checked_frame(frame: Any, model: Any, came: str | None = None) -> str:
-    """The kind of table to make.
+def checked_frame(frame: str | None, model: object, given: str | None = None) -> str:
+    """Return the kind of table to make.
 
-    What was asked for by name; what ``model.set_output`` says; the kind that came in;
-    pandas where it is loaded; else a :class:`Listing`.
+    The first of: ``frame``; the kind of the input; the setting of ``model.set_output``;
+    pandas where it is loaded; a :class:`Listing`.
 
     Raises
     ------
@@ -128,20 +113,19 @@ def checked_frame(frame: Any, model: Any, came: str | None = None) -> str:
     """
     if frame is not None:
         if frame not in _KINDS:
-            raise ParameterError(
-                f"frame={frame!r} is no kind of table",
-                place={"parameter": "frame"},
-                hint=f"one of {', '.join(map(repr, _KINDS))}, or None for the kind that came in",
-            )
-        return str(frame)
+            kinds = f"one of {', '.join(map(repr, _KINDS))}"
+            raise invalid_value("frame", frame, kinds, "None stands for the kind of the input")
+        return frame
+    if given is not None:
+        return given
     wanted = output_wanted(model)
     if wanted in _LIBRARIES:
         return wanted
-    return came or ("pandas" if "pandas" in sys.modules else "listing")
+    return "pandas" if "pandas" in sys.modules else "listing"
 
 
 def table(contents: Contents, kind: str, index: Any = None) -> Any:
-    """A frame of this kind, from columns (n,) by name; ``index`` labels the rows in pandas."""
+    """Make a frame of this kind; ``index`` labels the rows in pandas."""
     if kind == "listing":
         return Listing(contents)
     columns = {
@@ -163,20 +147,32 @@ def table(contents: Contents, kind: str, index: Any = None) -> Any:
 
 
 def _for_frames(column: NDArray[np.object_]) -> list[Any] | NDArray[Any]:
-    """Values of one kind as they are; mixed ones as text, which is all that Arrow could hold."""
+    """Return values of one type unchanged, and mixed ones as text, for the sake of Arrow."""
     values: list[Any] = column.tolist()
     if not values:
-        return np.array([], dtype=str)  # a list of nothing would be a column of no kind
+        return np.array([], dtype=str)  # an empty list has no type
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) <= 1:
         return values
     return [None if value is None else str(value) for value in values]
 
 
-def from_lines(names: tuple[str, ...], lines: list[tuple[Any, ...]]) -> dict[str, Any]:
-    """Lines of a table as its columns: text as objects, the rest as numbers."""
-    contents: dict[str, Any] = {}
-    for name, cells in zip(names, zip(*lines, strict=True), strict=True):
+def from_lines(lines: Sequence[NamedTuple]) -> dict[str, NDArray[Any]]:
+    """Transpose rows of a table into columns: text as objects, the rest as numbers."""
+    contents: dict[str, NDArray[Any]] = {}
+    for name, cells in zip(lines[0]._fields, zip(*lines, strict=True), strict=True):
         text = any(isinstance(cell, str) for cell in cells)
         contents[name] = np.array(cells, dtype=object) if text else np.array(cells)
     return contents
+
+
+def pandas_or_dict(contents: Contents, labels: str | None = None) -> Any:
+    """Return a pandas frame where pandas is loaded, else a dict of arrays.
+
+    The column ``labels`` becomes the index of the frame.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return dict(contents)
+    frame = pandas.DataFrame(dict(contents))
+    return frame if labels is None else frame.set_index(labels)

@@ -1,4 +1,4 @@
-"""What each column is to each component: axis, loading, correlation, cos², contribution."""
+"""Axes, loadings, correlations, cos² and contributions of variables."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics.given import Picked, axes_of, picked, state_of, variable_names
-from princomp.diagnostics.tables import Contents, checked_form, checked_frame, table
-from princomp.fitted import Fitted
+from princomp.core import Fitted
+from princomp.diagnostics.arguments import (
+    Components,
+    Names,
+    Selection,
+    axes_of,
+    fitted_of,
+    select_components,
+    variable_names,
+)
+from princomp.diagnostics.ignored_rows import ignoring_rows
+from princomp.diagnostics.tables import checked_form, checked_frame, table
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
 
-__all__ = ["crossed", "variables"]
 
-
+@ignoring_rows
 def variables(
-    model: Any, *, components: Any = None, form: str = "long", frame: str | None = None
+    model: PCA, *, components: Components = None, form: str = "long", frame: str | None = None
 ) -> Any:
-    """Axes, loadings, correlations, cos² and contributions of the columns.
+    """Compute axes, loadings, correlations, cos² and contributions of the columns.
 
     Parameters
     ----------
@@ -26,9 +35,10 @@ def variables(
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; all by default.
     form : {"long", "wide"}
-        A line for each column and component, or a line for each column.
+        A row for each column and component, or a row for each column.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
-        Kind of the table; what ``set_output`` says, or pandas where it is loaded.
+        Kind of the table; by default the setting of ``set_output``, or pandas where it is
+        loaded.
 
     Returns
     -------
@@ -38,8 +48,8 @@ def variables(
         - ``axis``: v, the entry of the unit eigenvector.
         - ``loading``: v√λ, in units of the *analysed* column, which is the column divided
           by ``scale_``.
-        - ``correlation``: of the column and the scores. It is the loading under
-          ``scale="unit"`` and under no other scale; NaN where one of the two is constant.
+        - ``correlation``: of the column and the scores; NaN where one of the two is constant.
+          It equals the loading under ``scale="unit"``, and only there.
         - ``cos2``: share of the column's variance (mean square, without centring) that the
           component shows; over all p components it sums to 1. NaN for a constant column.
         - ``contribution``: 100 v², in percent; each component sums to 100.
@@ -49,7 +59,7 @@ def variables(
     Raises
     ------
     ParameterError
-        A component that is not there, another word for ``form`` or ``frame``.
+        For an unknown component, ``form`` or ``frame``.
 
     Notes
     -----
@@ -66,35 +76,35 @@ def variables(
           x0        PC1  0.447214  1.52753            1     1            20
           x1        PC1  0.894427  3.05505            1     1            80
     """
-    fitted = state_of(model)
-    chosen = picked(fitted, components)
+    fitted = fitted_of(model)
+    selected = select_components(fitted.k, components)
     long = checked_form(form)
     kind = checked_frame(frame, model)
     names = variable_names(model)
-    return table(crossed("variable", names, chosen, _measures(fitted, chosen), long), kind)
+    return table(crossed("variable", names, selected, _measures(fitted, selected), long), kind)
 
 
 def crossed(
-    what: str, names: Any, chosen: Picked, measures: dict[str, FloatArray], long: bool
-) -> Contents:
-    """Measures (m, c) of m things and c components, as columns of a table."""
+    what: str, names: Names, selected: Selection, measures: dict[str, FloatArray], long: bool
+) -> dict[str, Names]:
+    """Arrange measures (m, c) of m things and c components as columns of a table."""
     if not long:
         wide = {
             f"{name}_{component}": values[:, a]
             for name, values in measures.items()
-            for a, component in enumerate(chosen.names)
+            for a, component in enumerate(selected.names)
         }
         return {what: names, **wide}
-    count = len(chosen.names)
+    count = len(selected.names)
     return {
         what: np.repeat(names, count),
-        "component": np.tile(chosen.names, len(names)),
+        "component": np.tile(selected.names, len(names)),
         **{name: values.ravel() for name, values in measures.items()},
     }
 
 
-def _measures(fitted: Fitted, chosen: Picked) -> dict[str, FloatArray]:
-    axes, variances = axes_of(fitted, chosen.at), fitted.variances[chosen.at]
+def _measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArray]:
+    axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
     squares = axes**2
     analysed = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
@@ -113,17 +123,17 @@ def _correlations(
     fitted: Fitted, axes: FloatArray, variances: FloatArray, scale: FloatArray
 ) -> FloatArray:
     """Correlations (p, c) of columns and scores, both about their means."""
-    together, spread = axes * variances, variances
+    covariances, spread = axes * variances, variances
     if not fitted.centred:
-        # The axes diagonalise mean squares: the squares of the means are taken out again.
+        # The axes diagonalise mean squares: subtract the squares of the means.
         n, mean = fitted.summary.rows, fitted.summary.mean / scale
         along = mean @ axes
         share = n / (n - 1.0)
-        together = together - share * np.outer(mean, along)
+        covariances = covariances - share * np.outer(mean, along)
         spread = variances - share * along**2
     sound = spread > fitted.spectrum.resolution
     deviations = np.sqrt(fitted.column_variances) / scale
     size = np.outer(deviations, np.sqrt(np.where(sound, spread, np.nan)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = together / np.where(size > 0, size, np.nan)
+        found = covariances / np.where(size > 0, size, np.nan)
     return np.clip(found, -1.0, 1.0)

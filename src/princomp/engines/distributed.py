@@ -1,38 +1,42 @@
-"""Rows that another engine holds: what Dask, Spark and ranks have in common.
-
-An engine does the adding and nothing else. It maps :func:`princomp.engines.local.share_of`
-over its partitions, joins the shares with :func:`princomp.engines.shares.joined` in the
-order of the rows, level by level, and hands over one.
-"""
+"""The engine protocol: what Dask, Spark, MPI ranks and devices have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from princomp.checkpoint import State
-from princomp.engines.shares import Folded, Share
+from princomp.engines.partial_result import PartialResult, SummaryKind
+from princomp.engines.run_context import RunContext
 from princomp.errors import ParameterError
-from princomp.passes import Passes
-from princomp.sources.source import Source
+from princomp.io import RowArray, Source, State
 
-__all__ = ["Distributed"]
+# Maps rows (m, p) to an array (m, k).
+RowFunction: TypeAlias = Callable[[RowArray], NDArray[Any]]
 
 
 @dataclass(kw_only=True, eq=False)
 class Distributed(Source):
     """Rows in the partitions of an engine, summed where they lie.
 
-    A subclass gives ``share`` and, where its engine has lazy tables, ``mapped``; ``chunks``
-    brings partitions here one by one, for what no fold can answer.
+    A subclass implements ``reduce``, ``map_rows`` where its engine has lazy tables, and
+    ``chunks``, which brings partitions to this process for work that no summary can do.
+    All implementations keep three laws:
+
+    1. ``reduce`` summarises each partition with
+       :func:`~princomp.engines.local.reduce_partition` and merges the partial results in the
+       order of the rows. The same partitions give the same bits.
+    2. A fault in the rows travels as a value and is raised once, here, with its row counted
+       over the whole table.
+    3. Rows stay where they are. They are not changed, and not kept beyond the call.
 
     Parameters
     ----------
     engine : str
-        What plans and messages call it.
+        Name of the engine in plans and messages.
     repeatable : bool
         Whether the rows can be read more than once.
     """
@@ -42,24 +46,24 @@ class Distributed(Source):
     repeatable: bool = True
 
     reader = 0
-    # Whether its rows are added to a fit and multiplied as a whole, where they lie, by methods
-    # ``scores`` and ``reconstructed`` of its own (see engines/device.py).
-    together = False
+    # Whether the rows are on a device and stay there; such rows implement ``scores`` and
+    # ``reconstructed``.
+    resident = False
 
-    def share(self, kind: Any, *, drop: bool, precise: bool) -> Share:
-        """All rows folded into ``kind``: one pass over them.
+    def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
+        """Summarise all rows in one pass.
 
-        ``kind`` travels to the partitions (it may hold vectors), and shares come back.
+        ``kind`` is pickled to travel to the partitions (it may hold vectors).
         """
         raise NotImplementedError
 
     def weighted(self, weights: Any) -> Self:
-        """The same rows with frequencies.
+        """Return the same rows with frequencies.
 
         Raises
         ------
         ParameterError
-            Where the engine has no way to line them up with the rows.
+            Where the engine cannot line them up with the rows.
         """
         raise ParameterError(
             f"sample_weight does not line up with rows on {self.engine}",
@@ -69,63 +73,67 @@ class Distributed(Source):
 
     @property
     def has_weights(self) -> bool:
-        """Whether these rows have frequencies (see :meth:`weighted`).
-
-        ``chunks`` gives rows without them; ``fold`` uses them.
-        """
+        """Whether these rows have frequencies. ``fold`` uses them, ``chunks`` leaves them out."""
         return False
 
-    def names(self) -> tuple[str, ...]:
-        """What the engine calls these rows and their weights, so that a checkpoint is theirs.
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return the engine's names of these rows and their weights.
 
-        Another name is another run; an engine that has none tells tables by their shape alone.
+        A checkpoint is refused for rows with other names. An engine without names recognises
+        tables by their shape alone.
         """
         return ()
 
-    def framed(self, wanted: str) -> Self:
-        """The same rows, ``mapped`` to what ``set_output(transform=wanted)`` asks for.
+    def with_output(self, wanted: str) -> Self:
+        """Return the same rows, mapped to the kind of table of ``set_output(transform=wanted)``.
 
-        An engine with one kind of table has no choice.
+        An engine with one kind of table ignores it.
         """
         return self
 
     def scores(self, fitted: Any, *, whiten: bool, drop: bool) -> Any:
-        """Scores of a fit, where the rows are multiplied as a whole (``together``)."""
+        """Return the scores of resident rows."""
         raise NotImplementedError
 
     def reconstructed(self, fitted: Any, *, whiten: bool) -> Any:
-        """Rows of these scores, likewise."""
+        """Return the rows that belong to these scores, where they are resident."""
         raise NotImplementedError
 
-    def mapped(
-        self, function: Callable[[Any], Any], names: tuple[str, ...], dtype: np.dtype[Any]
-    ) -> Any:
-        """``function`` of the rows of each partition, lazily, in the engine's own kind of table.
+    def map_rows(self, function: RowFunction, names: tuple[str, ...], dtype: np.dtype[Any]) -> Any:
+        """Apply a function to the rows of each partition, lazily.
 
         Parameters
         ----------
         function : callable
             Maps rows (m, p), an array or CSR array, to an array (m, len(names)); picklable.
         names : tuple of str
-            What the columns of the answer are called, where the table has names.
+            Names of the new columns, where the table has names.
         dtype : numpy dtype
-            Of the answer.
+            Of the new columns.
+
+        Returns
+        -------
+        table
+            A table of the engine's own kind.
         """
         raise NotImplementedError
 
     def fold(
-        self, kind: Any, *, drop: bool, precise: bool, passes: Passes | None, step_name: str
-    ) -> Folded:
-        """One pass; with a checkpoint, passes that are done are not repeated."""
-        passes = passes or Passes()
-        known = passes.begin(step_name, self.rows, float(self.p * self.dtype.itemsize))
+        self,
+        kind: SummaryKind,
+        *,
+        drop: bool,
+        precise: bool,
+        run: RunContext | None,
+        step_name: str,
+    ) -> PartialResult:
+        """Summarise all rows in one pass, or take the summary from the checkpoint."""
+        run = run or RunContext()
+        known = run.begin(step_name, self.rows, float(self.p * self.dtype.itemsize))
         if known is not None and known.done:
-            return Folded(known.summary, known.dropped, known.row)
-        passes.waiting()
-        try:
-            folded = self.share(kind, drop=drop, precise=precise).folded()
-        except BaseException:
-            passes.interrupted()
-            raise
-        passes.finish(State(folded.seen, folded.summary, folded.dropped))
-        return folded
+            return PartialResult(known.summary, known.dropped, known.row)
+        run.waiting()
+        with run.saved_if_interrupted():
+            result = self.reduce(kind, drop=drop, precise=precise).checked()
+        run.finish(State(result.rows, result.summary, result.dropped))
+        return result

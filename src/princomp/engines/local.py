@@ -1,27 +1,31 @@
-"""Fold rows into summaries on this machine, block by logical block, in order."""
+"""The local engine: summarise rows on this machine, block by block, in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from copy import deepcopy
 from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
-from princomp.arrays import one_blas_thread
-from princomp.checkpoint import State
 from princomp.engines.distributed import Distributed
-from princomp.engines.pieces import Piece, pieces
-from princomp.engines.shares import Folded, Share
+from princomp.engines.partial_result import PartialResult, SummaryKind
+from princomp.engines.row_blocks import Block, drop_incomplete, stream_blocks
+from princomp.engines.run_context import RunContext
 from princomp.errors import NotFiniteError, PrincompError
-from princomp.kernels.native import tell_once
-from princomp.passes import Passes
-from princomp.sources.source import Source
-from princomp.summaries import Moments
-from princomp.summaries.blocks import (
+from princomp.io import RowArray, RowData, Source, State
+from princomp.kernels import warn_without_kernels
+from princomp.linalg import (
+    at_most,
+    default_threads,
+    in_order,
+    one_blas_thread,
+    scratch,
+    uninterrupted,
+)
+from princomp.summaries import (
+    Moments,
     Weights,
     added_in_place,
     handful,
@@ -29,83 +33,68 @@ from princomp.summaries.blocks import (
     part_of,
     stored_bytes,
 )
-from princomp.threads import at_most, default_threads, in_order, uninterrupted
-
-__all__ = ["Folded", "complete", "fold", "share_of"]
 
 T = TypeVar("T")
 
-# Tables smaller than this are summed before a thread would have started.
+# Tables with fewer numbers are summed before a thread would have started.
 _THREADS_PAY = 2**19
-# Tables from this size on take long enough for a word on what would make them quicker.
-_WORTH_A_WORD = 2**22
+# Tables with more numbers take long enough to mention what would make them faster.
+_WORTH_A_NOTE = 2**22
 # Below this OpenBLAS and MKL stay on one thread by themselves.
 _BLAS_THREADS_PAY = 2**12
 
 
-class _Part(NamedTuple):
-    """The same of one block."""
+class _Summarizer(NamedTuple):
+    """Summarises blocks, or adds them to a summary."""
 
-    summary: Any
-    dropped: int
-    rows: int
-
-
-class _Blocks(NamedTuple):
-    """What becomes of each block."""
-
-    kind: Any
+    kind: Any  # a SummaryKind, which may have ``add``
     weights: Weights
     drop: bool
     precise: bool
 
-    def part(self, piece: Piece) -> _Part:
-        """The summary of one."""
-        block = piece.load()
-        rows = block.shape[0]
-        weights = part_of(self.weights, piece.start, piece.start + rows)
-        return _Part(*self.summed(self.kind.of, block, weights, piece.start), rows)
+    def summarize(self, block: Block) -> PartialResult:
+        """Return the summary of one block."""
+        rows = block.load()
+        summary, dropped = self._apply(self.kind.of, rows, block.start)
+        return PartialResult(summary, dropped, rows.shape[0])
 
-    def added(self, state: State, loaded: tuple[int, Any]) -> State:
-        """The state with one added to it in place."""
-        start, block = loaded
-        stop = start + block.shape[0]
-        add = partial(self.kind.add, state.summary)
-        summary, missing = self.summed(add, block, part_of(self.weights, start, stop), start)
-        return State(stop, summary, state.dropped + missing)
+    def update(self, state: State, loaded: tuple[int, RowArray]) -> State:
+        """Add one loaded block to the state's summary in place."""
+        start, rows = loaded
+        summary, dropped = self._apply(partial(self.kind.add, state.summary), rows, start)
+        return State(start + rows.shape[0], summary, state.dropped + dropped)
 
-    def summed(
-        self, of: Callable[..., Any], block: Any, weights: Weights, start: int
-    ) -> tuple[Any, int]:
-        """What ``of`` makes of one; where NaN rows may go, without them."""
-        if self.drop and (self.kind.complete_only or is_sparse(block)):
-            block, weights, missing = complete(block, weights)
-            return of(block, weights, precise=self.precise), missing
+    def _apply(self, summarize: Callable[..., Any], rows: RowArray, start: int) -> tuple[Any, int]:
+        """Call ``summarize`` with a block, without incomplete rows where these may be dropped."""
+        weights = part_of(self.weights, start, start + rows.shape[0])
+        if self.drop and (self.kind.complete_only or is_sparse(rows)):
+            rows, weights, dropped = drop_incomplete(rows, weights)
+            return summarize(rows, weights, precise=self.precise), dropped
         try:
-            return of(block, weights, precise=self.precise), 0
+            return summarize(rows, weights, precise=self.precise), 0
         except NotFiniteError as error:
             if self.drop and "row" in error.place:
-                block, weights, missing = complete(block, weights)
-                if missing:
-                    return of(block, weights, precise=self.precise), missing
+                rows, weights, dropped = drop_incomplete(rows, weights)
+                if dropped:
+                    return summarize(rows, weights, precise=self.precise), dropped
             if "row" in error.place:
                 error.place["row"] += start
             raise
 
 
 def fold(
-    kind: Any,
-    data: Any,
+    kind: SummaryKind,
+    data: RowData,
     weights: Weights = None,
     *,
     drop: bool = False,
     precise: bool = False,
     threads: int | None = None,
-    passes: Passes | None = None,
+    run: RunContext | None = None,
     step_name: str = "",
     before: Any = None,
-) -> Folded:
-    """Summary of all rows, merged block by block in the order of the rows.
+) -> PartialResult:
+    """Summarise all rows, block by block in the order of the rows.
 
     The blocks are fixed by row number, each is summed with BLAS on one thread, and
     they are merged in order: the result is the same, to the bit, for any ``threads``,
@@ -113,22 +102,22 @@ def fold(
 
     Parameters
     ----------
-    kind : object
-        What makes the summary of a block: Moments, Triangle, SketchOf(…), …
+    kind : SummaryKind
+        Moments, Triangle, SketchOf(…), …
     data : ndarray, CSR array or Source of shape (n, p)
     weights : ndarray of shape (n,), optional
     drop : bool
         Leave out rows with NaN instead of raising.
     precise : bool
-        Multiply in float64 whatever the precision of the data.
+        Multiply in float64, also where the data are float32.
     threads : int, optional
         All processors by default.
-    passes : Passes, optional
-        Progress, checkpoint and threads of the whole fit.
+    run : RunContext, optional
+        Progress and checkpoint of the whole fit.
     step_name : str
-        What the progress calls this pass.
+        Name of this pass in progress reports.
     before : summary, optional
-        Of earlier rows: the blocks are merged onto it.
+        Summary of earlier rows, onto which the blocks are merged.
 
     Raises
     ------
@@ -136,146 +125,157 @@ def fold(
         With the row counted over the whole table.
     """
     if isinstance(data, Distributed):
-        return data.fold(kind, drop=drop, precise=precise, passes=passes, step_name=step_name)
+        return data.fold(kind, drop=drop, precise=precise, run=run, step_name=step_name)
     n, p = data.shape
-    is_source = isinstance(data, Source)
-    sparse = data.stored is not None if is_source else is_sparse(data)
-    step = kind.block_rows(p, sparse=sparse)
-    blocks = _Blocks(kind, weights, drop, precise)
-    if not is_source and n <= step and n * p < _BLAS_THREADS_PAY:
-        summary, dropped = blocks.summed(kind.of, data, weights, 0)
-        return Folded(summary if before is None else before.merge(summary), dropped, n)
-    passes = passes or Passes(threads=threads)
-    known = passes.begin(step_name, n, _row_bytes(data))
-    if known is not None and known.done:
-        return Folded(known.summary, known.dropped, known.row)
-    state = known or State(0, kind.empty(p) if before is None else before, 0)
-    few = n is not None and n * p < _THREADS_PAY
-    if n is None or n * p >= _WORTH_A_WORD:
-        tell_once()
-    with one_blas_thread():
-        if added_in_place(kind, p, sparse=sparse):
-            if before is not None and known is None:
-                state = state._replace(summary=deepcopy(before.held()))
-            # A block is loaded while the one before is added, so two of them are in memory.
-            cut = pieces(data, step, state.row)
-            with closing(cut), at_most(passes.threads):
-                loaded = ((piece.start, piece.load()) for piece in cut)
-                state = _run_in_place(state, loaded, blocks.added, passes)
-        else:
-            workers = 1 if few else passes.threads or default_threads()
-            # What a stream has read must wait in memory: there, blocks go one by one.
-            many = 1 if is_source and not data.positioned else handful(step, p)
-            cut = pieces(data, step, state.row)
-            tasks = _batched(cut, max(1, min(many, (n or 0) // (step * workers))))
-            done = in_order(
-                lambda task: [blocks.part(piece) for piece in task], tasks, workers, ahead=not few
-            )
-            with closing(done):
-                # A scatter's worth of fresh memory costs more than the sum that is put there.
-                join = partial(_merged, spend=True) if kind is Moments else _merged
-                state = _run(state, chain.from_iterable(done), join, passes)
-    return Folded(state.summary, state.dropped, state.row)
+    step = kind.block_rows(p, sparse=_is_sparse(data))
+    summarizer = _Summarizer(kind, weights, drop, precise)
+    if not isinstance(data, Source) and n <= step and n * p < _BLAS_THREADS_PAY:
+        result = summarizer.summarize(Block(0, lambda: data))
+        return result if before is None else result._replace(summary=before.merge(result.summary))
+    return _fold_blocks(summarizer, data, step, threads, run, step_name, before)
 
 
-def share_of(
-    kind: Any,
-    data: Any,
+def reduce_partition(
+    kind: SummaryKind,
+    data: RowData,
     weights: Weights = None,
     *,
     drop: bool = False,
     precise: bool = False,
     threads: int = 1,
-) -> Share:
-    """What the rows of one partition came to; a fault in them is part of it.
+) -> PartialResult:
+    """Summarise the rows of one partition; a fault in them is part of the result.
 
     Parameters
     ----------
     kind, data, weights, drop, precise
         As for :func:`fold`; there may be no rows.
     threads : int
-        One by default: an engine has its own for its partitions.
+        One by default: an engine has its own threads for its partitions.
     """
     n, p = data.shape
     if n == 0:
-        return Share(kind.empty(p), 0, 0)
+        return PartialResult(kind.empty(p), 0, 0)
     try:
         with at_most(threads):
-            folded = fold(kind, data, weights, drop=drop, precise=precise, threads=threads)
+            return fold(kind, data, weights, drop=drop, precise=precise, threads=threads)
     except PrincompError as error:
-        return Share(None, 0, n or 0, error)
-    return Share(folded.summary, folded.dropped, folded.seen)
+        return PartialResult(None, 0, n or 0, error)
 
 
-def _batched(pieces: Iterator[Piece], size: int) -> Iterator[list[Piece]]:
-    while task := list(islice(pieces, size)):
+def iter_blocks(data: RowData, step: int, start: int = 0) -> Generator[Block]:
+    """Cut data into blocks of ``step`` rows from row ``start``, a multiple of ``step``.
+
+    The last block may be shorter. A block of a source with random access is read by the thread that
+    loads it; the rows of a stream are read here, while other threads sum earlier blocks.
+    """
+    if isinstance(data, Source):
+        if not (data.random_access and data.rows is not None):
+            yield from stream_blocks(data, step, start)
+            return
+        for first in range(start, data.rows, step):
+            yield Block(first, partial(_read, data, first, min(first + step, data.rows)))
+        return
+    for first in range(start, data.shape[0], step):
+        yield Block(first, partial(data.__getitem__, slice(first, first + step)))
+
+
+def _read(source: Source, start: int, stop: int) -> RowArray:
+    return source.load(start, stop, partial(scratch, "rows"))
+
+
+def _fold_blocks(
+    summarizer: _Summarizer,
+    data: RowData,
+    step: int,
+    threads: int | None,
+    run: RunContext | None,
+    step_name: str,
+    before: Any,
+) -> PartialResult:
+    """Summarise data block by block, or take the summary from the checkpoint."""
+    (n, p), kind = data.shape, summarizer.kind
+    state = None if run is None else run.begin(step_name, n, _row_bytes(data))
+    if state is None or not state.done:
+        if n is None or n * p >= _WORTH_A_NOTE:
+            warn_without_kernels()
+        in_place = added_in_place(kind, p, sparse=_is_sparse(data))
+        if state is None and in_place and before is not None:
+            before = deepcopy(before.to_host())
+        state = state or State(0, kind.empty(p) if before is None else before, 0)
+        passed = (_update_all if in_place else _merge_all)(state, data, step, summarizer, threads)
+        with one_blas_thread(), closing(passed):
+            for reached in passed if run is None else run.recorded(passed, in_place=in_place):
+                state = reached
+        if in_place:
+            state = state._replace(summary=state.summary.to_host())
+        if run is not None:
+            run.finish(state)
+    return PartialResult(state.summary, state.dropped, state.row)
+
+
+def _is_sparse(data: RowData) -> bool:
+    return data.stored is not None if isinstance(data, Source) else is_sparse(data)
+
+
+def _merge_all(
+    state: State, data: RowData, step: int, summarizer: _Summarizer, threads: int | None
+) -> Generator[State]:
+    """Summarise blocks on threads, and merge the summaries in order."""
+    n, p = data.shape
+    small = n is not None and n * p < _THREADS_PAY
+    workers = 1 if small else threads or default_threads()
+    # The rows of a stream wait in memory: its blocks go to threads one by one.
+    many = 1 if isinstance(data, Source) and not data.random_access else handful(step, p)
+    tasks = _batched(
+        iter_blocks(data, step, state.row), max(1, min(many, (n or 0) // (step * workers)))
+    )
+    done = in_order(
+        lambda task: [summarizer.summarize(block) for block in task],
+        tasks,
+        workers,
+        ahead=not small,
+    )
+    # A scatter's worth of fresh memory costs more than the sum that is put there.
+    options = {"overwrite": True} if summarizer.kind is Moments else {}
+    with closing(done):
+        for part in chain.from_iterable(done):
+            summary = state.summary.merge(part.summary, **options)
+            state = State(state.row + part.rows, summary, state.dropped + part.dropped)
+            yield state
+
+
+def _update_all(
+    state: State, data: RowData, step: int, summarizer: _Summarizer, threads: int | None
+) -> Generator[State]:
+    """Add blocks to one summary in place.
+
+    This thread loads the next block while another one adds the block before, so two blocks are
+    in memory. An update is never interrupted: half of one would leave sums over an unknown
+    number of rows.
+    """
+    blocks = iter_blocks(data, step, state.row)
+    following = partial(next, ((block.start, block.load()) for block in blocks), None)
+    with closing(blocks), at_most(threads):
+        loaded = following()
+        while loaded is not None:
+            state, loaded, stop = uninterrupted(
+                partial(summarizer.update, state, loaded), following
+            )
+            yield state
+            if stop is not None:
+                raise stop
+
+
+def _batched(blocks: Iterator[T], size: int) -> Iterator[list[T]]:
+    while task := list(islice(blocks, size)):
         yield task
 
 
-def _merged(state: State, part: _Part, **options: bool) -> State:
-    summary = state.summary.merge(part.summary, **options)
-    return State(state.row + part.rows, summary, state.dropped + part.dropped)
-
-
-def _run(
-    state: State, parts: Iterable[T], join: Callable[[State, T], State], passes: Passes
-) -> State:
-    """Join parts to the state, in order, and report progress."""
-    try:
-        for part in parts:
-            state = join(state, part)
-            passes.advance(state)
-    except BaseException:
-        passes.interrupted()
-        raise
-    passes.finish(state)
-    return state
-
-
-def _run_in_place(
-    state: State, parts: Iterator[T], join: Callable[[State, T], State], passes: Passes
-) -> State:
-    """Like :func:`_run`, for a ``join`` that changes the state's arrays in place.
-
-    This thread gets the next part while another one joins. A join is never interrupted: half of
-    one would leave sums over an unknown number of rows.
-    """
-    following = partial(next, parts, None)
-    stop: BaseException | None = None
-    try:
-        part = following()
-        while part is not None:
-            passes.changing()
-            state, part, stop = uninterrupted(partial(join, state, part), following)
-            passes.advance(state)
-            if stop is not None:
-                raise stop
-        state = state._replace(summary=state.summary.held())
-    except BaseException:
-        passes.interrupted()
-        raise
-    passes.finish(state)
-    return state
-
-
-def _row_bytes(data: Any) -> float:
+def _row_bytes(data: RowData) -> float:
     n = data.shape[0]
     if not isinstance(data, Source):
         return stored_bytes(data) / n
     if data.nbytes is not None and n:
         return data.nbytes / n
     return float(data.p * data.dtype.itemsize)
-
-
-def complete(block: Any, weights: Weights) -> tuple[Any, Weights, int]:
-    """The rows of a block without NaN, and how many had one."""
-    if is_sparse(block):
-        holes = np.isnan(block.data)
-        row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-        kept = np.bincount(row_of[holes], minlength=block.shape[0]) == 0
-    else:
-        kept = ~np.isnan(block).any(axis=1)
-    missing = int(len(kept) - kept.sum())
-    if not missing:
-        return block, weights, 0
-    return block[kept], weights if weights is None else weights[kept], missing

@@ -1,7 +1,5 @@
 """Kernel PCA: principal components of rows in the feature space of a kernel."""
 
-from princomp.kernel_pca.estimator import KernelPCA
-from princomp.kernel_pca.tuned import Tuned
-from princomp.kernel_pca.tuning import tune
+import lazy_loader
 
-__all__ = ["KernelPCA", "Tuned", "tune"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

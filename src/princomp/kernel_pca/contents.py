@@ -1,100 +1,107 @@
-"""What the file of a KernelPCA holds: a fit as arrays and plain values, and back, all checked.
+"""What the file of a KernelPCA holds: a fit as arrays and a document of plain values, and back.
 
-A kernel matrix that was given is left out: new rows come with their kernel with those of the fit,
-and scores need no more.
+A precomputed kernel matrix is left out: scores of new rows need only their kernel with the rows
+of the fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from princomp._version import __version__
+from princomp import __version__
+from princomp.core import described as described_pca, fitted_model
 from princomp.errors import ModelFileError, ParameterError
-from princomp.estimator import PCA
-from princomp.feature_maps import restored as restored_map
-from princomp.kernel_functions import KernelFunction
+from princomp.estimators import PCA
+from princomp.io import Array, Arrays, Document, Field, Schema, model_arrays, plain, values
+from princomp.kernel_pca.exact import ExactFit
 from princomp.kernel_pca.exact_contents import described_exact, restored_exact
-from princomp.kernel_pca.fits import ExactFit, ImageFit
-from princomp.kernel_pca.stored_arrays import as_they_were, is_layout, layout_of, taken, under
-from princomp.model_contents import described as described_pca
-from princomp.model_words import check_arrays, check_words, flag, plain, real, text, texts, whole
-from princomp.pre_images import Ridge
-from princomp.seeds import number_of
-
-__all__ = ["Kept", "described", "restored"]
+from princomp.kernel_pca.feature_maps import restored as restored_map
+from princomp.kernel_pca.fit import KernelFit
+from princomp.kernel_pca.functions import KernelFunction
+from princomp.kernel_pca.images import ImageFit
+from princomp.kernel_pca.pre_images import Ridge
+from princomp.linalg import number_of
 
 
 class Kept(NamedTuple):
-    """What a fit left: itself, and what it learned.
+    """What a file holds: a fit, the learned pre-image, and the linear PCA that fills cells."""
 
-    ``learned`` is the pre-image by regression, ``filler`` the linear PCA that fills cells.
-    """
-
-    fitted: ExactFit | ImageFit
+    fitted: KernelFit
     learned: Ridge | None
     filler: PCA | None
 
 
-def _is_pca(value: Any) -> bool:
-    """Whether a document within the document is that of a PCA."""
-    return type(value) is dict and value["estimator"] == "PCA"
-
-
-# What each word of the document may be; words that are not here are ignored.
-_LAWFUL: dict[str, Callable[[Any], bool]] = {
-    "parameters": lambda value: (
-        type(value) is dict
-        and isinstance(value["kernel"], str)
-        and (isinstance(value["landmarks"], str) or value["landmarks"] == {"array": True})
-        and (isinstance(value.get("scale"), str | None) or value["scale"] == {"array": True})
-    ),
-    "columns": lambda value: value is None or texts(value),
-    "id_column": text,
-    "features": lambda value: whole(value) and value > 0,
-    "route": lambda value: value in ("exact", "images"),
-    "fit": lambda value: type(value) is dict,
-    "layout": is_layout,
-    "learned": flag,
-    "filler": lambda value: value is None or _is_pca(value),
-}
-_IMAGES: dict[str, Callable[[Any], bool]] = {
-    "map": lambda value: type(value) is dict,
-    "images": _is_pca,
-    "error": lambda value: value is None or real(value),
-    "notes": texts,
-}
+_ARRAY = {"array": True}  # stands for a parameter that is an array of the file
+_PCA = values.Values("the document of a PCA", lambda value: value["estimator"] == "PCA")
+_SCHEMA = Schema(
+    {
+        "estimator": Field(values.TEXT),
+        "parameters": Field(
+            values.Values(
+                "an object with a kernel's name, landmarks and scale",
+                lambda value: (
+                    isinstance(value["kernel"], str)
+                    and (isinstance(value["landmarks"], str) or value["landmarks"] == _ARRAY)
+                    and (isinstance(value.get("scale"), str | None) or value["scale"] == _ARRAY)
+                ),
+            )
+        ),
+        "columns": Field(values.COLUMN_NAMES),
+        "id_column": Field(values.optional(values.TEXT)),
+        "features": Field(values.integer(1)),
+        "route": Field(values.one_of("exact", "images")),
+        "fit": Field(values.OBJECT),
+        "layout": Field(model_arrays.LAYOUTS),
+        "learned": Field(values.FLAG),
+        "filler": Field(values.optional(_PCA)),
+    },
+    {},
+)
+_IMAGES = Schema(
+    {
+        "map": Field(values.OBJECT),
+        "error": Field(values.optional(values.at_least(0))),
+        "notes": Field(values.TEXTS),
+        "images": Field(_PCA),
+    },
+    {},
+)
+_RIDGE = Schema({}, {"scores": Array("m k"), "coefficients": Array("m p")})
 
 
 def described(
-    kept: Kept, parameters: dict[str, Any], p: int, columns: Any, id_column: str | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arrays by name, and a document of plain values.
+    kept: Kept,
+    parameters: dict[str, Any],
+    p: int,
+    columns: tuple[str, ...] | None,
+    id_column: str | None,
+) -> tuple[Arrays, Document]:
+    """Return arrays by name, and a document of plain values.
 
     Raises
     ------
     ParameterError
-        For what no file can hold, such as a kernel that is a function of somebody's.
+        For what no file can hold, such as a kernel that is a Python function.
     """
     fitted = kept.fitted
-    _check_kernel(parameters["kernel"], _function_of(fitted))
+    _check_kernel(parameters["kernel"], fitted.kernel)
     if isinstance(fitted, ExactFit):
-        route, (own, fit) = "exact", described_exact(fitted)
+        own, fit = described_exact(fitted)
     else:
-        route, (own, fit) = "images", _described_map(fitted)
+        assert isinstance(fitted, ImageFit)
+        own, fit = _described_map(fitted)
     if kept.learned is not None:
-        own["learned.scores"] = kept.learned.scores
-        own["learned.coefficients"] = kept.learned.coefficients
+        own |= model_arrays.prefixed("learned", _RIDGE.arrays_of(kept.learned))
     tensors, filler = dict(own), None
     if isinstance(fitted, ImageFit):
-        images, fit["images"] = described_pca(fitted.images._saved())
-        tensors |= under("images", images)
+        images, fit["images"] = described_pca(fitted_model(fitted.images))
+        tensors |= model_arrays.prefixed("images", images)
     if kept.filler is not None:
-        arrays, filler = described_pca(kept.filler._saved())
-        tensors |= under("filler", arrays)
+        arrays, filler = described_pca(fitted_model(kept.filler))
+        tensors |= model_arrays.prefixed("filler", arrays)
     document = {
         "princomp": __version__,
         "estimator": "KernelPCA",
@@ -102,29 +109,29 @@ def described(
         "columns": None if columns is None else list(map(str, columns)),
         "id_column": id_column,
         "features": p,
-        "route": route,
+        "route": "exact" if isinstance(fitted, ExactFit) else "images",
         "fit": fit,
-        "layout": layout_of(own),
+        "layout": model_arrays.layouts_of(own),
         "learned": kept.learned is not None,
         "filler": filler,
     }
     return tensors, document
 
 
-def restored(tensors: dict[str, Any], document: dict[str, Any]) -> tuple[Kept, dict[str, Any]]:
-    """What a fit left, and the parameters of the estimator.
+def restored(tensors: Arrays, document: Document) -> tuple[Kept, dict[str, Any]]:
+    """Restore the fit, and the parameters of the estimator.
 
     Raises
     ------
-    ModelFileError, ParameterError, KeyError, …
-        Whatever is not as it should be.
+    ModelFileError, ParameterError, KeyError
+        For invalid contents.
     """
-    check_words(document, _LAWFUL)
+    document = _SCHEMA.checked(document)
     p, columns = document["features"], document["columns"]
-    filler = _restored_pca(document["filler"], taken(tensors, "filler"))
-    images = taken(tensors, "images")
-    own = as_they_were(tensors, document["layout"])
-    learned = taken(own, "learned")
+    filler = _restored_pca(document["filler"], model_arrays.take_prefixed(tensors, "filler"))
+    images = model_arrays.take_prefixed(tensors, "images")
+    own = model_arrays.with_layouts(tensors, document["layout"])
+    learned = model_arrays.take_prefixed(own, "learned")
     fitted: ExactFit | ImageFit
     if document["route"] == "exact":
         if images:
@@ -138,7 +145,7 @@ def restored(tensors: dict[str, Any], document: dict[str, Any]) -> tuple[Kept, d
     if filler is not None and filler.n_features_in_ != p:
         raise ModelFileError("the PCA that fills cells is of other columns")
     parameters = dict(document["parameters"])
-    function = _function_of(fitted)
+    function = fitted.kernel
     _check_kernel(parameters["kernel"], function)
     if isinstance(parameters["landmarks"], dict):
         points = None if fitted.expansion is None else fitted.expansion.points
@@ -150,38 +157,36 @@ def restored(tensors: dict[str, Any], document: dict[str, Any]) -> tuple[Kept, d
         parameters["scale"] = divisors
     ridge = _restored_ridge(learned, function, fitted.k, p) if document["learned"] else None
     if ridge is None and learned:
-        raise ModelFileError("it holds a pre-image that nobody learned")
+        raise ModelFileError("it holds a learned pre-image, and says that there is none")
     return Kept(fitted, ridge, filler), parameters
 
 
 # ---- parts -----------------------------------------------------------------------------
 
 
-def _described_map(fitted: ImageFit) -> tuple[dict[str, Any], dict[str, Any]]:
-    fit: dict[str, Any] = {
+def _described_map(fitted: ImageFit) -> tuple[Arrays, Document]:
+    fit: Document = {
         "map": fitted.map.words(),
         "error": None if np.isnan(fitted.error) else float(fitted.error),
         "notes": list(fitted.notes),
     }
-    return under("map", fitted.map.arrays()), fit
+    return model_arrays.prefixed("map", fitted.map.arrays()), fit
 
 
-def _restored_images(
-    own: dict[str, Any], images: dict[str, Any], words: dict[str, Any]
-) -> ImageFit:
-    check_words(words, _IMAGES)
-    arrays = taken(own, "map")
+def _restored_images(own: Arrays, images: Arrays, words: Document) -> ImageFit:
+    words = _IMAGES.checked(words)
+    arrays = model_arrays.take_prefixed(own, "map")
     if own:
-        raise ModelFileError(f"it holds arrays {sorted(own)} beside a map and images")
+        raise ModelFileError(f"it holds arrays {sorted(own)} in addition to a map and images")
     made, model = restored_map(words["map"], arrays), _restored_pca(words["images"], images)
-    state = model._state
+    state = fitted_model(model).result
     if state.p != made.width or state.dtype != made.dtype or state.scale is not None:
         raise ModelFileError("its feature map and the PCA of images do not go together")
     error = float("nan") if words["error"] is None else float(words["error"])
     return ImageFit(made, model, error, tuple(words["notes"]))
 
 
-def _restored_pca(document: dict[str, Any] | None, arrays: dict[str, Any]) -> Any:
+def _restored_pca(document: Document | None, arrays: Arrays) -> Any:
     """A PCA within the file, all of it checked as in a file of its own; None for none."""
     if document is None:
         if arrays:
@@ -190,19 +195,14 @@ def _restored_pca(document: dict[str, Any] | None, arrays: dict[str, Any]) -> An
     return PCA._restored(arrays, document)
 
 
-def _restored_ridge(arrays: dict[str, Any], function: KernelFunction, k: int, p: int) -> Ridge:
-    m = arrays.get("scores", np.empty(0)).shape[0]
-    check_arrays(arrays, {"scores": (m, k), "coefficients": (m, p)})
+def _restored_ridge(arrays: Arrays, function: KernelFunction, k: int, p: int) -> Ridge:
+    _RIDGE.check_arrays(arrays, {"k": k, "p": p})
     plain_function = replace(function, shift=None, divisors=None)
     return Ridge(plain_function, arrays["scores"], arrays["coefficients"])
 
 
-def _function_of(fitted: ExactFit | ImageFit) -> KernelFunction:
-    return fitted.expansion.function if isinstance(fitted, ExactFit) else fitted.map.kernel
-
-
 def _check_kernel(kernel: Any, function: KernelFunction) -> None:
-    """Refuse a kernel that nobody can write down, or another than that of the fit."""
+    """Refuse a kernel that is a Python function, or another than that of the fit."""
     if function.call is not None:
         raise ParameterError(
             "a kernel that is a Python function cannot be saved in a model file",
@@ -220,10 +220,10 @@ def _check_kernel(kernel: Any, function: KernelFunction) -> None:
 def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(parameters)
     if not isinstance(parameters["landmarks"], str):
-        parameters["landmarks"] = {"array": True}  # they are those of the map
+        parameters["landmarks"] = _ARRAY  # those of the map
     parameters["random_state"] = number_of(parameters["random_state"])
     if not isinstance(parameters["scale"], str | None):
-        parameters["scale"] = {"array": True}  # they are those of the kernel
+        parameters["scale"] = _ARRAY  # those of the kernel
     # Named kernels take none: they are of a function, which no file holds.
     parameters["kernel_params"] = None
     return {name: plain(name, value) for name, value in parameters.items()}

@@ -1,42 +1,45 @@
-"""KernelPCA: parameters in, a kernel matrix or images of rows, a spectrum, scores out."""
+"""KernelPCA: scikit-learn's conventions around exact fits and fits by images."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Callable
+from importlib import import_module
+from numbers import Real
+from os import PathLike
+from typing import Any, Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from princomp.engines.distributed import Distributed
+from princomp.core import RandomState, is_a, refuse_iterator, with_weights
+from princomp.engines import ProgressCallback
 from princomp.errors import ParameterError
-from princomp.inputs import checked_weights, with_weights
-from princomp.kernel_pca.asked import Asked
-from princomp.kernel_pca.errors import MeasuresErrors
-from princomp.kernel_pca.fits import ExactFit, fit_exact, fit_given
-from princomp.kernel_pca.images import fit_images, made_map
-from princomp.kernel_pca.over_time import ImagesOverTime
-from princomp.kernel_pca.rows import complete_rows, counted, filler_for, held, part, square
-from princomp.kernel_pca.saving import Saves
-from princomp.kernel_pca.scaled import with_divisors
-from princomp.missing import METHODS
-from princomp.progress import Tell
-from princomp.sources.any import Rows
-from princomp.sources.source import Source
-from princomp.threads import at_most
-from princomp.together import FitsOverRanks
+from princomp.estimators import PCA, ResultAttribute, TableEstimator, fit_on_ranks, model_of_file
+from princomp.io import Arrays, Document, RowArray, Rows
+from princomp.kernel_pca import batches, scoring
+from princomp.kernel_pca.contents import Kept, described, restored
+from princomp.kernel_pca.fit import KernelFit
+from princomp.kernel_pca.fitting import fit_exact, fit_images
+from princomp.kernel_pca.inverse import Inverse, inverse_of
+from princomp.kernel_pca.model import KernelPCAModel
+from princomp.kernel_pca.parameters import KernelParameters
+from princomp.kernel_pca.pre_images import Ridge
+from princomp.linalg import FloatArray, at_most, frozen
+from princomp.summaries import SampleWeight, is_sparse
 
-__all__ = ["KernelPCA"]
+_READ_TWICE = "fit_transform reads the rows twice, and an iterator gives them once"
+
+
+T = TypeVar("T")
+
+
+class _Attribute(ResultAttribute[KernelFit, T]):
+    """An attribute of KernelPCA."""
 
 
 class KernelPCA(
-    ImagesOverTime,
-    Saves,
-    MeasuresErrors,
-    FitsOverRanks,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    BaseEstimator,
+    TableEstimator[KernelPCAModel], ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Principal component analysis in the feature space of a kernel.
 
@@ -47,30 +50,30 @@ class KernelPCA(
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components; a fraction in (0, 1): the fewest whose accumulated rate exceeds
+        Number of components; a fraction in (0, 1): the fewest whose accumulated rate exceeds
         it; None: all whose eigenvalue is not zero.
     kernel : str or callable, default="linear"
         "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "chi2", "additive_chi2",
         "precomputed", or a function of two rows.
     gamma : float, "median" or None, default=None
-        Of kernels that have it; None is 1/p, "median" 1/(2 m²) with the median distance m
+        γ of kernels that have it; None is 1/p, "median" 1/(2 m²) with the median distance m
         between rows.
     degree, coef0 : float, default=3, 1
-        Of "poly"; "sigmoid" takes coef0.
+        For "poly"; "sigmoid" also uses coef0.
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     alpha : float, default=1.0
-        Ridge of the learned pre-image.
+        Ridge penalty of the learned pre-image.
     fit_inverse_transform : bool, default=False
-        The same as ``pre_image="ridge"``.
+        Equivalent to ``pre_image="ridge"``.
     eigen_solver : {"auto", "dense", "arpack", "randomized"}, default="auto"
-        "dense" is LAPACK; the other names all mean a search that goes on until each residual
-        is met. "auto" decides by size.
+        "dense" is LAPACK; the other names all mean a search that ends when each residual is
+        small enough. "auto" decides by size.
     tol : float, default=0
         Residual, relative to the first eigenvalue, at which the search may stop; 0 is what
         rounding allows.
     max_iter, iterated_power
-        Kept for scikit-learn's sake: the search ends at a residual.
+        For compatibility with scikit-learn: the search ends at a residual.
     copy_X : bool, default=True
         Keep a copy of the rows: an exact fit needs them for ``transform``, and changes to X
         would reach it. X itself is never written to.
@@ -80,17 +83,17 @@ class KernelPCA(
         Seed of landmarks and random features; None is 0. A generator gives another seed to
         each fit. All else is deterministic.
     n_jobs : int, optional
-        Threads at most; all processors by default.
+        Maximum number of threads; all processors by default.
     approximation : {None, "nystrom", "features"}, default=None
-        None is exact. "nystrom": rows by their kernel with some of them, the landmarks.
-        "features": random Fourier features for "rbf" and "laplacian", sketches for "poly".
-        Either way rows become images, which are summed as any rows are: they may be files,
-        streams, tables of Dask and Spark or rows of ranks, and come by ``partial_fit``.
+        None is exact. "nystrom": rows are represented by their kernel with some of them, the
+        landmarks. "features": random Fourier features for "rbf" and "laplacian", sketches for
+        "poly". Both map rows to images, which are summed block by block: rows may be files,
+        streams, tables of Dask and Spark or rows of ranks, and be added by ``partial_fit``.
     n_landmarks : int or "auto", default="auto"
         Landmarks, or random features. "auto" doubles them until the estimated error is
         within ``approximation_tol``.
     landmarks : {"uniform", "kmeans", "leverage"} or array of shape (m, p), default="uniform"
-        How they are chosen, or which they are.
+        How landmarks are chosen, or the landmarks themselves.
     approximation_tol : float, default=0.01
         Share of the variance that may be missing (Nyström), or relative error of the kernel
         matrix (features), by estimate.
@@ -99,36 +102,40 @@ class KernelPCA(
         Weston & Schölkopf 2004), Mika et al.'s (1999) iteration, or Kwok and Tsang's (2004)
         distances to neighbours. For the linear kernel all are the exact inverse.
     n_neighbors : int, default=10
-        Nearest points of ``pre_image="distance"``, and where "fixed_point" begins.
+        Number of nearest points for ``pre_image="distance"`` and the start of "fixed_point".
     missing : {"error", "drop", "em", "nipals"}, default="error"
         As for :class:`PCA`; cells are filled by ``n_components`` linear components. "em" and
         "nipals" take rows in memory.
     memory_limit : str, int or None, default=None
-        By how much a fit may make the process grow.
+        Maximum growth of the process during a fit.
     scale : None, "unit", "pareto", "range" or array of shape (p,), default=None
-        What the columns are divided by before the kernel, as for :class:`PCA`; γ is of the
-        scaled rows. Everything else stays in the units of the data: points, landmarks (also
-        those that are given) and pre-images.
+        Divisors of the columns before the kernel, as for :class:`PCA`; γ applies to the
+        scaled rows. Everything else is in the units of the data: points, landmarks (also
+        those that are passed) and pre-images.
+    component_names : {"PC", "sklearn"}, default="PC"
+        Names of the scores in ``get_feature_names_out`` and in frames: PC1, PC2, …, or those of
+        scikit-learn: kernelpca0, ….
 
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (k,)
-        Of the centred kernel matrix, n − 1 times the variances.
+        Eigenvalues of the centred kernel matrix, n − 1 times the variances.
     eigenvectors_ : ndarray of shape (n, k)
-        Of length one, the largest |entry| of each positive. Exact fits only.
+        Unit eigenvectors; the entry of each that is largest in absolute value is positive.
+        Exact fits only.
     explained_variance_, explained_variance_ratio_, accumulated_rate_ : ndarray of shape (k,)
-        Of the images in the feature space.
+        Variances of the images in the feature space, and their rates.
     total_variance_ : float
-        Of all their directions: the trace of the centred kernel matrix over n − 1.
+        Trace of the centred kernel matrix over n − 1.
     gamma_ : float
-        As it was used.
+        γ of the fit.
     X_fit_ : array of shape (n, p)
         Rows of the fit.
     landmarks_ : array of shape (m, p) or None
     approximation_error_ : float
-        Estimate, NaN where nothing was held out for it.
+        Estimate; NaN if no rows were held out for it.
     dual_coef_, X_transformed_fit_ : ndarray of shape (n, p), (n, k)
-        Of the learned pre-image.
+        Coefficients and scores of the learned pre-image.
     plan_ : KernelPlan
         Route, solver, reasons, passes and memory.
     certificate_ : Certificate
@@ -162,18 +169,19 @@ class KernelPCA(
         max_iter: int | None = None,
         iterated_power: int | str = "auto",
         remove_zero_eig: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         copy_X: bool = True,
         n_jobs: int | None = None,
         approximation: str | None = None,
         n_landmarks: int | str = "auto",
-        landmarks: Any = "uniform",
+        landmarks: str | npt.ArrayLike = "uniform",
         approximation_tol: float = 0.01,
         pre_image: str | None = None,
         n_neighbors: int = 10,
         missing: str = "error",
         memory_limit: int | str | None = None,
-        scale: Any = None,
+        scale: str | npt.ArrayLike | None = None,
+        component_names: str = "PC",
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -200,17 +208,32 @@ class KernelPCA(
         self.missing = missing
         self.memory_limit = memory_limit
         self.scale = scale
+        self.component_names = component_names
+
+    # Methods with a file of their own.
+    partial_fit = batches.partial_fit
+    forget = batches.forget
+    merge = batches.merge
+    inverse_transform = scoring.inverse_transform
+    reconstruction_error = scoring.reconstruction_error
+    pre_image_error = scoring.pre_image_error
+    score = scoring.score
+
+    # In addition to the result: what fills missing cells, and the pre-images made so far.
+    _imputer: PCA | None = None
+    _inverse: Inverse | None = None
+    _result: KernelFit
 
     # ---- fitting ---------------------------------------------------------------------
 
     def fit(
         self,
         X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        y: object = None,
+        sample_weight: SampleWeight = None,
         *,
-        progress: Tell | None = None,
-        comm: Any = None,
+        progress: ProgressCallback | None = None,
+        comm: object = None,
     ) -> Self:
         """Fit to rows, or to a kernel matrix.
 
@@ -221,9 +244,9 @@ class KernelPCA(
             ``kernel="precomputed"`` the kernel matrix (n, n).
         y : ignored
         sample_weight : array of shape (n,), optional
-            Frequencies: weight 2 is the row twice; the divisor is Σw − 1.
+            Frequencies: weight 2 counts the row twice; the divisor is Σw − 1.
         progress : callable, optional
-            Called now and then with a :class:`~princomp.Progress`, by an approximation.
+            Called repeatedly with a :class:`~princomp.Progress`, by an approximation only.
         comm : mpi4py communicator or torch.distributed group, optional
             As for :meth:`PCA.fit`; with an approximation only.
 
@@ -234,126 +257,95 @@ class KernelPCA(
         Raises
         ------
         NotFiniteError
-            At NaN or infinity, with the first place, and where a kernel is not finite.
+            For NaN or infinity, with the first place, and if a kernel is not finite.
         MemoryLimitError
-            When the route does not fit in the memory limit.
+            If the route does not fit in the memory limit.
         ShapeError, ParameterError, DataError
         """
         if comm is not None:
             self._fit_on_ranks(X, sample_weight, comm, progress)
-            return self
-        self._fit(X, sample_weight, progress, None)
+        else:
+            self._fit(X, sample_weight, progress)
         return self
 
-    def _check_parameters(self) -> int | None:
-        return self._approximated(Asked.of(self), "comm").memory
+    def _parameters(self) -> KernelParameters:
+        return KernelParameters.of(self)
 
-    def _approximated(self, asked: Asked, name: str) -> Asked:
-        """Refuse what only approximations take."""
-        if asked.approximation is None:
-            raise ParameterError(
-                f"{name} goes with an approximation only",
-                place={"parameter": name},
-                hint="give approximation='nystrom' or 'features', or leave it out",
-            )
-        return asked
-
-    def _fit(self, X: Any, sample_weight: Any, progress: Tell | None, checkpoint: Any) -> Rows:
-        asked = Asked.of(self)
-        before = self.__dict__.copy()
-        try:
-            for name in ("_fitted", "_given", "_filler", "_learned"):
-                self.__dict__.pop(name, None)
-            with at_most(asked.threads):
-                X, sample_weight = with_weights(X, sample_weight)
-                data, columns, file = self._rows(X, reset=True)
-                if asked.approximation is not None:
-                    data = self._fit_images(data, sample_weight, asked, columns, file, progress)
-                else:
-                    data = self._fit_exactly(data, sample_weight, asked, columns, file)
-                if asked.pre_image is not None:
-                    self._learn(asked)
-        except BaseException:
-            self.__dict__ = before  # a fit that fails leaves the earlier one as it was
-            raise
-        return data, columns, file
-
-    def _fit_exactly(
-        self, data: Any, weights: Any, asked: Asked, columns: Any, file: str | None
-    ) -> Any:
-        rows = held(data, asked.limit)
-        n = rows.shape[0]
-        weights = checked_weights(weights, n)
-        if asked.precomputed:
-            rows, _ = complete_rows(square(rows), asked, columns, file, None)
-            counted(rows, weights)  # refuses weights that are all zero
-            self._given = rows
-            self._fitted = fit_given(rows, weights, asked)
-        else:
-            self._filler = filler_for(asked, rows, weights, self.memory_limit)
-            rows, kept = complete_rows(rows, asked, columns, file, self._filler)
-            dropped = n - rows.shape[0]
-            rows, weights = counted(rows, weights if kept is None else part(weights, kept))
-            if self.copy_X and rows is data:
-                rows = rows.copy()  # the model keeps them, whatever becomes of the caller's
-            asked = with_divisors(asked, rows, weights, columns, file)
-            fitted = fit_exact(asked.function(rows), rows, weights, asked, dropped=dropped)
-            self._fitted = replace(fitted, complete=len(fitted.spectrum.axes.T) == n)
-        if self.remove_zero_eig:
-            self._fitted = self._fitted.without_zeros()
+    def _fit(
+        self, X: Any, sample_weight: SampleWeight, progress: ProgressCallback | None = None
+    ) -> Rows:
+        parameters, inverse = self._parameters(), None
+        fitted: KernelFit
+        with at_most(parameters.threads):
+            X, sample_weight = with_weights(X, sample_weight)
+            rows, schema = self._read(X, first=True)
+            if parameters.approximation is None:
+                fitted, imputer = fit_exact(rows, sample_weight, parameters)
+            else:
+                fitted, imputer = fit_images(rows, sample_weight, parameters, progress)
+            if parameters.pre_image is not None:
+                inverse = inverse_of(fitted, parameters, None)
+        self._schema, self._fitted = schema, fitted
+        self._imputer, self._inverse = imputer, inverse
         return rows
 
-    def _fit_images(
+    def _fit_on_ranks(
         self,
-        data: Any,
-        weights: Any,
-        asked: Asked,
-        columns: Any,
-        file: str | None,
-        progress: Tell | None,
-    ) -> Any:
-        weights = checked_weights(weights, data.shape[0])
-        if asked.missing in METHODS:
-            data = held(data, asked.limit)
-            self._filler = filler_for(asked, data, weights, self.memory_limit)
-            data, _ = complete_rows(data, asked, columns, file, self._filler)
-        if not isinstance(data, Source):
-            # A row that does not count is no landmark.
-            data, weights = counted(data, weights)
-        asked = with_divisors(asked.seeded(), data, weights, columns, file)
-        made = made_map(data, asked)
-        self._fitted = fit_images(made, self._images_model(asked), asked, weights, progress)
-        return data
+        X: Any,
+        sample_weight: SampleWeight,
+        comm: object,
+        progress: ProgressCallback | None = None,
+        *,
+        again: bool = False,
+    ) -> Rows:
+        def check() -> int | None:
+            parameters = self._parameters()
+            if parameters.approximation is None:
+                raise ParameterError(
+                    "comm goes with an approximation only",
+                    place={"parameter": "comm"},
+                    hint="use approximation='nystrom' or 'features', or leave it out",
+                )
+            if again:
+                refuse_iterator(X, _READ_TWICE, "fit_transform")
+            return parameters.memory
+
+        here = fit_on_ranks(self, X, sample_weight, comm, check, progress)
+        self._imputer = self._inverse = None
+        return here.data, here.columns, here.origin
 
     def fit_transform(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, comm: Any = None
+        self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
     ) -> Any:
-        """Fit, and the scores of the same rows.
+        """Fit, and return the scores of the same rows.
 
         Raises
         ------
         ParameterError
-            For an iterator, which gives its rows once.
+            For an iterator, whose rows can be read only once.
         """
         if comm is not None:
-            return self._scores_here(X, self._fit_on_ranks(X, sample_weight, comm, again=True))
-        if isinstance(X, Iterator) and self.approximation is not None:
-            raise ParameterError(
-                "fit_transform reads the rows twice, and an iterator gives them once",
-                place={"parameter": "X"},
-                hint="give a function that makes a new iterator: fit_transform(lambda: batches())",
-            )
-        rows = self._fit(X, sample_weight, None, None)
-        fitted = self._fitted
-        if isinstance(fitted, ExactFit) and fitted.complete:
-            return fitted.training_scores
-        # A column of weights is not among the columns of the fit.
-        return self._scores_of(*rows) if isinstance(rows[0], Distributed) else self._scores(X)
+            data, _, origin = self._fit_on_ranks(X, sample_weight, comm, again=True)
+            if data is None:
+                return np.empty((0, self._result.k), self._result.dtype)
+            return self._scores_again(X, data, origin)
+        if self.approximation is not None:
+            refuse_iterator(X, _READ_TWICE, "fit_transform")
+        data, _, origin = self._fit(X, sample_weight)
+        if self._result.complete and self._result.training_scores is not None:
+            return self._result.training_scores
+        return self._scores_again(X, data, origin)
 
-    # ---- using -------------------------------------------------------------------------
+    @property
+    def plot(self) -> Any:
+        """Figures: ``model.plot.scree()`` is ``princomp.plots.scree(model)``."""
+        # Found by name, since figures lie above the estimator and load matplotlib.
+        return import_module("princomp.plots").Plots(self)
+
+    # ---- scores and files ----------------------------------------------------------------
 
     def transform(self, X: Any) -> Any:
-        """Scores of rows: their centred images on the axes.
+        """Compute scores of rows: their centred images on the axes.
 
         Parameters
         ----------
@@ -367,11 +359,164 @@ class KernelPCA(
         """
         return self._scores(X)
 
+    def save(self, path: str | PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the model to a file; see :func:`princomp.load`.
+
+        An exact fit keeps its rows, so the file does, too. A precomputed kernel matrix is left
+        out: a loaded model then has no ``X_fit_``.
+
+        Raises
+        ------
+        ParameterError
+            For a kernel that is a Python function, which no file holds.
+        OutputExistsError
+            If the file exists and ``overwrite`` is false.
+        OutputError
+            If it cannot be written.
+        """
+        super().save(path, overwrite=overwrite)
+
+    def _contents(self) -> tuple[Arrays, Document]:
+        fitted, schema, ridge = self._result, self._schema, None
+        if self._inverse is not None and self._inverse.belongs_to(fitted, self._parameters()):
+            # Other pre-images are made from the fit itself.
+            made = self._inverse.pre_images
+            ridge = made if isinstance(made, Ridge) else None
+        kept = Kept(fitted, ridge, self._imputer)
+        return described(
+            kept, self.get_params(deep=False), schema.p, schema.names, schema.id_column
+        )
+
+    @classmethod
+    def _restored(cls, tensors: Arrays, document: Document) -> Self:
+        """Create the model from the contents of a file, all of them checked."""
+        kept, values = restored(tensors, document)
+        model = model_of_file(cls, values, document["features"], document)
+        parameters, inverse = KernelParameters.of(model), None
+        if kept.learned is not None:
+            found = kept.fitted.spectrum, parameters.pre_image, parameters.n_neighbors
+            inverse = Inverse(*found, kept.learned)
+        model._fitted = kept.fitted
+        model._imputer, model._inverse = kept.filler, inverse
+        return model
+
+    # ---- attributes ----------------------------------------------------------------------
+
+    explained_variance_ = _Attribute(
+        lambda fit: fit.spectrum.variances[: fit.k],
+        "Variances of the components (k,) in the feature space, with n − 1.",
+    )
+    explained_variance_ratio_ = _Attribute(
+        lambda fit: frozen(fit.spectrum.rates[: fit.k]),
+        "Contribution rates (k,).",
+    )
+    contribution_rate_ = explained_variance_ratio_
+
+    accumulated_rate_ = _Attribute(
+        lambda fit: fit.spectrum.accumulated[: fit.k],
+        "Running sum of the contribution rates (k,).",
+    )
+    total_variance_ = _Attribute(
+        lambda fit: float(fit.spectrum.total),
+        "Total variance in the feature space; for an approximation, that of the images.",
+    )
+
+    @property
+    def eigenvalues_(self) -> FloatArray:
+        """Eigenvalues of the centred kernel matrix (k,): n − 1 times the variances."""
+        values = self.explained_variance_ * self._result.divisor
+        return values.astype(self._result.dtype)
+
+    @property
+    def eigenvectors_(self) -> FloatArray:
+        """Unit eigenvectors of the centred kernel matrix (n, k).
+
+        Raises
+        ------
+        NotAvailableError
+            For an approximation, which keeps nothing of order n.
+        """
+        return self._result.eigenvectors
+
+    @property
+    def X_fit_(self) -> RowArray:  # noqa: N802  (scikit-learn's name)
+        """Rows of the fit (n, p), its kernel matrix (n, n), or the landmarks (m, p).
+
+        Raises
+        ------
+        NotAvailableError
+            If none of these was kept.
+        """
+        return _frozen_rows(self._result.points)
+
+    @property
+    def landmarks_(self) -> RowArray | None:
+        """Landmarks (m, p) of ``approximation="nystrom"``, else None."""
+        points = self._result.landmarks
+        return None if points is None else _frozen_rows(points)
+
+    scale_ = _Attribute(lambda fit: fit.kernel.divisors, "Divisors of the columns (p,), or None.")
+
+    @property
+    def gamma_(self) -> float | None:
+        """γ of the kernel; for a precomputed kernel the parameter, or 1/n."""
+        fitted = self._result
+        if fitted.plan.kernel != "precomputed":
+            return fitted.plan.gamma
+        if isinstance(self.gamma, str) or not is_a(self.gamma, Real):
+            return 1.0 / self.n_features_in_
+        return float(self.gamma or 0.0)
+
+    @property
+    def approximation_error_(self) -> float:
+        """Estimated share of what an approximation misses; 0 for an exact fit.
+
+        The share of the variance in the feature space (Nyström), or of the kernel matrix (random
+        features).
+        """
+        return float(self._result.error)
+
+    n_components_ = _Attribute(lambda fit: int(fit.k), "Number of components.")
+    _n_features_out = _Attribute(lambda fit: int(fit.k), "Columns of the scores.")
+    n_samples_ = _Attribute(lambda fit: int(fit.n_samples), "Number of rows used.")
+    n_dropped_ = _Attribute(
+        lambda fit: int(fit.dropped),
+        "Number of rows left out for missing values.",
+    )
+    plan_ = _Attribute(lambda fit: fit.plan, "How the fit ran.")
+    certificate_ = _Attribute(
+        lambda fit: fit.certificate,
+        "Residuals, orthogonality and what they imply; for an approximation, of the images.",
+    )
+
+    @property
+    def dual_coef_(self) -> FloatArray:
+        """Coefficients (n, p) of the learned pre-image."""
+        return scoring.learned_pre_image(self, "dual_coef_").coefficients.astype(self._result.dtype)
+
+    @property
+    def X_transformed_fit_(self) -> FloatArray:  # noqa: N802  (scikit-learn's name)
+        """Scores (n, k) that the pre-image was learned from."""
+        return frozen(scoring.learned_pre_image(self, "X_transformed_fit_").scores)
+
+    # ---- conventions ---------------------------------------------------------------------
+
+    def __fitted_model__(self) -> KernelPCAModel:
+        return KernelPCAModel(self._result, self._schema, self.missing, self._imputer)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        # A pre-image has no zeros to leave out.
+        # Pre-images of sparse rows would be dense.
         tags.input_tags.sparse = not (self.fit_inverse_transform or self.pre_image)
         tags.input_tags.allow_nan = self.missing != "error"
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
+
+
+def _frozen_rows(rows: RowArray) -> RowArray:
+    """Make dense or CSR rows read-only."""
+    if is_sparse(rows):
+        frozen(rows.data)
+        return rows
+    return frozen(rows)

@@ -1,49 +1,47 @@
-"""What a search over parameters computes once: products of rows, and a fold's eigenpairs."""
+"""What a parameter search computes only once: products of rows, and eigenpairs of folds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
 from princomp.errors import NotFiniteError
-from princomp.feature_space import Expansion
-from princomp.kernel_functions import KernelFunction
-from princomp.kernel_pca.fits import ExactFit, fit_given
+from princomp.io import RowArray
+from princomp.kernel_pca.exact import ExactFit, solve_matrix
+from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.functions import KernelFunction, shift_of
 from princomp.kernel_pca.grid import Candidate
-from princomp.pre_images import pre_images
-from princomp.summaries.blocks import is_sparse
-
-__all__ = ["Fold", "SharedProducts", "SolvedFold"]
+from princomp.kernel_pca.pre_images import pre_images
+from princomp.linalg import FloatArray
 
 # Row numbers to fit to, and to measure errors on.
 Fold: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 class SharedProducts:
-    """Inner products of all rows, or their squared distances, kept for one kernel after another.
+    """Inner products or squared distances of all rows, shared by kernels.
 
     Parameters
     ----------
     rows : array or CSR array of shape (n, p)
-        In float64; a kernel matrix (n, n) where that is precomputed.
+        In float64; a kernel matrix (n, n) if the kernel is precomputed.
     """
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: RowArray) -> None:
         self.rows = rows
-        self._shift = None if is_sparse(rows) else rows.mean(axis=0)
+        self._shift = shift_of(rows)
         self._kind, self._kept = "", np.empty((0, 0))
 
     def shifted(self, function: KernelFunction) -> KernelFunction:
-        """The same kernel about the mean of all rows, where that is lawful."""
+        """Return the kernel of rows minus the mean of all rows, if it is one of differences."""
         return function if self._shift is None else function.about(self._shift)
 
     def matrix(self, function: KernelFunction | None) -> FloatArray:
-        """The kernel matrix of all rows (n, n).
+        """Compute the kernel matrix of all rows (n, n).
 
         Raises
         ------
@@ -55,19 +53,19 @@ class SharedProducts:
         if not function.of_products:
             sides = function.sides(self.rows)
             return function.tile(sides, sides)
-        with np.errstate(all="ignore"):  # told below
+        with np.errstate(all="ignore"):  # checked below
             made = function.finished(self._products(function))
         if not np.isfinite(made).all():
             raise NotFiniteError(
-                f"kernel {function.name!r} with gamma {function.gamma:g} is not finite between "
-                "all rows",
+                f"kernel {function.name!r} with gamma {function.gamma:g} is not finite between all "
+                "rows",
                 place={"parameter": "grid"},
                 hint="leave out larger gammas or degrees, or scale the columns",
             )
         return made
 
     def _products(self, function: KernelFunction) -> FloatArray:
-        """What ``finished`` takes, as a new array."""
+        """Compute the argument of ``finished``, as a new array."""
         kind = {"rbf": "distances", "linear": "about", "cosine": "cosine"}.get(function.name, "raw")
         if kind != self._kind:
             self._kind, self._kept = kind, self._made(function, kind)
@@ -77,7 +75,7 @@ class SharedProducts:
         return self._kept * function.gamma if kind == "raw" else self._kept.copy()
 
     def _made(self, function: KernelFunction, kind: str) -> FloatArray:
-        self._kept = np.empty((0, 0))  # before another array of its size is made
+        self._kept = np.empty((0, 0))  # freed before another array of its size is made
         plain = function if kind == "cosine" else self.shifted(KernelFunction("linear"))
         if kind == "raw":
             plain = KernelFunction("linear")
@@ -96,22 +94,22 @@ class SharedProducts:
 
 @dataclass(frozen=True, eq=False)
 class SolvedFold:
-    """The most components that any combination of a kernel wants, of the rows of a fold.
+    """A fold solved for the largest number of components of any combination of one kernel.
 
     Parameters
     ----------
     fitted : ExactFit
     expansion : Expansion
-        Of the rows of the fit, where there are rows.
+        Axes as sums of the rows of the fit.
     scores : ndarray of shape (m, most)
-        Of the rows that were left out.
+        Scores of the rows that were left out.
     squares : ndarray of shape (m,)
         Squared lengths of their centred images.
     own_squares : ndarray of shape (n,)
-        The same of the rows of the fit.
+        Squared lengths of the centred images of the rows of the fit.
     left_out : array of shape (m, p)
     limit : int
-        Bytes that pre-images may take.
+        Bytes that pre-images may use.
     """
 
     fitted: ExactFit
@@ -119,7 +117,7 @@ class SolvedFold:
     scores: FloatArray
     squares: FloatArray
     own_squares: FloatArray
-    left_out: Any
+    left_out: RowArray
     limit: int
 
     @classmethod
@@ -131,11 +129,11 @@ class SolvedFold:
         group: Sequence[Candidate],
         limit: int,
     ) -> SolvedFold:
-        """Solve the kernel matrix of a fold, cut out of that of all rows."""
+        """Solve the kernel matrix of a fold, a part of that of all rows."""
         inside, outside = fold
-        most = _most([one.asked.n_components for one in group])
-        asked = group[0].asked._replace(n_components=most, memory=limit)
-        fitted = fit_given(matrix[np.ix_(inside, inside)], None, asked)
+        most = _most([one.settings.n_components for one in group])
+        settings = group[0].settings._replace(n_components=most, memory_limit=limit)
+        fitted = solve_matrix(matrix[np.ix_(inside, inside)], None, settings)
         expansion = fitted.expansion
         cross = matrix[np.ix_(outside, inside)]
         squares = matrix[outside, outside] - 2 * (cross @ expansion.mean) + expansion.mean_square
@@ -155,27 +153,27 @@ class SolvedFold:
         )
 
     def error(self, one: Candidate, by: str) -> float:
-        """Of a combination, on the rows that were left out."""
-        k = self._kept(one.asked.n_components)
+        """Compute the error of a combination on the rows that were left out."""
+        k = self._kept(one.settings.n_components)
         scores = self.scores[:, :k]
         if by == "reconstruction":
-            left = np.maximum(self.squares - np.einsum("ij,ij->i", scores, scores), 0.0)
-            whole = float(self.squares.mean())
-            return float(left.mean()) / whole if whole > 0 else float(left.any())
-        assert one.asked.pre_image is not None
-        way = pre_images(
-            one.asked.pre_image,
+            residuals = np.maximum(self.squares - np.einsum("ij,ij->i", scores, scores), 0.0)
+            total = float(self.squares.mean())
+            return float(residuals.mean()) / total if total > 0 else float(residuals.any())
+        assert one.settings.pre_image is not None
+        inverse = pre_images(
+            one.settings.pre_image,
             replace(self.expansion, weights=self.expansion.weights[:, :k]),
             scores=self.fitted.training_scores[:, :k],
             squares=self.own_squares,
-            alpha=one.asked.alpha,
-            n_neighbors=one.n_neighbors,
+            alpha=one.settings.alpha,
+            n_neighbors=one.settings.n_neighbors,
             memory=self.limit,
         )
-        return float(np.sqrt(np.mean((self.left_out - way.rows(scores)) ** 2)))
+        return float(np.sqrt(np.mean((self.left_out - inverse.rows(scores)) ** 2)))
 
     def _kept(self, wanted: int | float | None) -> int:
-        """How many components a fit of this combination alone would keep."""
+        """Count the components that a fit of this combination alone would keep."""
         spectrum = self.fitted.spectrum
         values = spectrum.variances[: self.fitted.k]
         if isinstance(wanted, int):
@@ -186,7 +184,7 @@ class SolvedFold:
 
 
 def _most(wanted: Sequence[int | float | None]) -> int | float | None:
-    """What holds all that is wanted; all components, where shares and numbers are mixed."""
+    """Return the largest request; None (all) if numbers and fractions are mixed."""
     numbers = [each for each in wanted if each is not None]
     if len(numbers) < len(wanted) or len({isinstance(each, int) for each in numbers}) > 1:
         return None

@@ -1,19 +1,23 @@
-"""A grid of parameters of a KernelPCA: checked, γ as numbers, and what is computed together."""
+"""A grid of parameters of a KernelPCA: its valid combinations, grouped by kernel matrix."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sklearn.base import clone
 
 from princomp.errors import ParameterError
-from princomp.kernel_functions import KernelFunction, median_gamma
-from princomp.kernel_pca.asked import Asked
-from princomp.pre_images import check_method
+from princomp.io import RowArray
+from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, median_gamma
+from princomp.kernel_pca.parameters import KernelParameters
+from princomp.kernel_pca.pre_images import check_method
 
-__all__ = ["TUNED", "Candidate", "candidates", "grouped", "is_precomputed"]
+if TYPE_CHECKING:
+    from princomp.kernel_pca.estimator import KernelPCA
+
+Grid: TypeAlias = Mapping[str, Sequence[object]] | Sequence[Mapping[str, Sequence[object]]]
 
 # Parameters that can be tuned.
 TUNED = (
@@ -29,7 +33,6 @@ TUNED = (
 )
 _OF_KERNEL = TUNED[:5]
 _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*[*×]\s*median\s*")
-_POLYNOMIALS = ("poly", "polynomial")
 
 
 class Candidate(NamedTuple):
@@ -38,36 +41,34 @@ class Candidate(NamedTuple):
     Attributes
     ----------
     parameters : dict
-        Those that mean something to it.
-    asked : Asked
-        All of them, checked.
+        The parameters that have an effect.
+    settings : KernelParameters
+        All parameters, validated.
     function : KernelFunction or None
-        None where the kernel is precomputed.
-    n_neighbors : int
+        None if the kernel is precomputed.
     """
 
     parameters: dict[str, Any]
-    asked: Asked
+    settings: KernelParameters
     function: KernelFunction | None
-    n_neighbors: int
 
     @property
     def kernel(self) -> tuple[Any, ...]:
-        """What tells its kernel matrix from others."""
+        """What identifies its kernel matrix."""
         return tuple(repr(self.parameters.get(name)) for name in _OF_KERNEL)
 
 
-def candidates(model: Any, grid: Any, rows: Any, by: str) -> list[Candidate]:
-    """All combinations of a grid, those that come to the same taken once.
+def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Candidate]:
+    """List the different combinations of a grid.
 
     Parameters
     ----------
     model : KernelPCA
-        For what the grid does not say.
+        Parameters that the grid does not name.
     grid : dict or list of dict
         Lists of values by parameter.
     rows : array of shape (n, p)
-        For γ by the median.
+        Rows for a median γ.
     by : {"pre_image", "reconstruction"}
 
     Raises
@@ -75,7 +76,7 @@ def candidates(model: Any, grid: Any, rows: Any, by: str) -> list[Candidate]:
     ParameterError
     """
     found: dict[tuple[str, ...], Candidate] = {}
-    median: list[float] = []  # of the rows, once it was asked for
+    median: list[float] = []  # computed once
     for chosen in _combinations(grid):
         if isinstance(gamma := chosen.get("gamma", model.gamma), str):
             chosen["gamma"] = _number(gamma, rows, median)
@@ -86,7 +87,7 @@ def candidates(model: Any, grid: Any, rows: Any, by: str) -> list[Candidate]:
             raise ParameterError(
                 "grid names a precomputed kernel and others, and X is either rows or a kernel",
                 place={"parameter": "grid"},
-                hint="give model=KernelPCA(kernel='precomputed') and no kernel in the grid",
+                hint="pass model=KernelPCA(kernel='precomputed') and no kernel in the grid",
             )
         made = _candidate(one, rows, by)
         found.setdefault(tuple(map(repr, made.parameters.items())), made)
@@ -94,77 +95,77 @@ def candidates(model: Any, grid: Any, rows: Any, by: str) -> list[Candidate]:
 
 
 def grouped(these: list[Candidate]) -> Iterator[tuple[list[int], list[Candidate]]]:
-    """Candidates of one kernel matrix, and where they stand."""
+    """Group candidates by kernel matrix, with their positions."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for at, one in enumerate(these):
         groups.setdefault(one.kernel, []).append(at)
-    # By name, so that products of rows are made once.
+    # In the order of their names, so that products of rows are computed once.
     for _, places in sorted(groups.items(), key=lambda each: each[0][0]):
         yield places, [these[at] for at in places]
 
 
-def is_precomputed(model: Any) -> bool:
-    """Whether rows are those of a kernel matrix."""
+def is_precomputed(model: KernelPCA) -> bool:
+    """Whether the input is a kernel matrix instead of rows."""
     return isinstance(model.kernel, str) and model.kernel == "precomputed"
 
 
-def _combinations(grid: Any) -> list[dict[str, Any]]:
-    from sklearn.model_selection import ParameterGrid  # half of scikit-learn: only here
+def _combinations(grid: Grid) -> list[dict[str, Any]]:
+    from sklearn.model_selection import ParameterGrid  # loads half of scikit-learn
 
     try:
         made = [dict(each) for each in ParameterGrid(grid)]
     except (TypeError, ValueError) as error:
         raise ParameterError(
-            f"grid is no grid of parameters: {error}",
+            f"grid is not a grid of parameters: {error}",
             place={"parameter": "grid"},
-            hint="give lists by name, such as {'gamma': [0.1, 'median'], 'n_components': [2, 5]}",
+            hint="pass lists by name, such as {'gamma': [0.1, 'median'], 'n_components': [2, 5]}",
         ) from error
     unknown = sorted({name for each in made for name in each} - set(TUNED))
     if unknown:
         raise ParameterError(
             f"grid names {', '.join(unknown)}, which cannot be tuned",
             place={"parameter": "grid"},
-            hint=f"it may name {', '.join(TUNED)}; give others in model=KernelPCA(…)",
+            hint=f"it may name {', '.join(TUNED)}; pass others in model=KernelPCA(…)",
         )
     return made
 
 
-def _number(gamma: str, rows: Any, known: list[float]) -> float:
-    """γ of "median" or "0.5 * median"."""
+def _number(gamma: str, rows: RowArray, known: list[float]) -> float:
+    """Compute γ from "median" or "0.5 * median"."""
     times = _MULTIPLE.fullmatch(gamma)
     if gamma != "median" and times is None:
         raise ParameterError(
-            f"gamma={gamma!r} is not lawful",
+            f"gamma={gamma!r} is not valid",
             place={"parameter": "gamma"},
-            hint="give numbers, None, 'median', or multiples such as '0.5 * median'",
+            hint="gamma must be a number, None, 'median', or a multiple such as '0.5 * median'",
         )
     if not known:
         known.append(median_gamma(rows))
     return known[0] * (1.0 if times is None else float(times[1]))
 
 
-def _candidate(model: Any, rows: Any, by: str) -> Candidate:
-    asked = Asked.of(model)
-    if asked.precomputed:
-        named = {"kernel": asked.kernel, "n_components": asked.n_components}
-        return Candidate(named, asked, None, 1)
-    function = asked.function(rows)
+def _candidate(model: KernelPCA, rows: RowArray, by: str) -> Candidate:
+    settings = KernelParameters.of(model)
+    if settings.precomputed:
+        named = {"kernel": settings.kernel, "n_components": settings.n_components}
+        return Candidate(named, settings, None)
+    function = settings.function(rows)
     name = function.name
-    use: dict[str, Any] = {"kernel": asked.kernel}
-    if asked.kernel_params:
-        use["kernel_params"] = asked.kernel_params
+    use: dict[str, Any] = {"kernel": settings.kernel}
+    if settings.kernel_params:
+        use["kernel_params"] = settings.kernel_params
     if function.takes_gamma:
         use["gamma"] = function.gamma
-    if name in _POLYNOMIALS:
-        use["degree"] = asked.degree
-    if name in (*_POLYNOMIALS, "sigmoid"):
-        use["coef0"] = asked.coef0
-    use["n_components"] = asked.n_components
+    if name in POLYNOMIALS:
+        use["degree"] = settings.degree
+    if name in (*POLYNOMIALS, "sigmoid"):
+        use["coef0"] = settings.coef0
+    use["n_components"] = settings.n_components
     if by == "pre_image":
-        assert asked.pre_image is not None
-        check_method(asked.pre_image, function)
-        use["pre_image"] = asked.pre_image
+        assert settings.pre_image is not None
+        check_method(settings.pre_image, function)
+        use["pre_image"] = settings.pre_image
         if name != "linear":
-            other = "alpha" if asked.pre_image == "ridge" else "n_neighbors"
+            other = "alpha" if settings.pre_image == "ridge" else "n_neighbors"
             use[other] = getattr(model, other)
-    return Candidate(use, asked, function, int(model.n_neighbors))
+    return Candidate(use, settings, function)

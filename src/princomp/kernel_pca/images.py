@@ -1,138 +1,213 @@
-"""Fits of approximations: a map is made of some rows, and a PCA of the images of all."""
+"""Fits by images: a PCA of the images of rows under a feature map."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from princomp.errors import ParameterError
-from princomp.estimator import PCA
-from princomp.feature_maps import (
-    FeatureMap,
-    Fourier,
-    Nystrom,
-    TensorSketch,
-    drawn_rows,
-    enough_features,
-    enough_landmarks,
-    landmarks,
-    mapped,
-)
-from princomp.kernel_functions import KernelFunction
-from princomp.kernel_pca.asked import Asked
-from princomp.kernel_pca.fits import ImageFit
-from princomp.progress import Tell
-
-__all__ = ["MadeMap", "fit_images", "made_map"]
-
-# Rows from which γ is found where it is to be the median's.
-_FOR_GAMMA = 1500
+from princomp.core import Certificate, Fitted, fitted_model
+from princomp.engines import Distributed
+from princomp.errors import NotAvailableError, ParameterError
+from princomp.estimators import PCA
+from princomp.io import RowArray, RowData, Source
+from princomp.kernel_pca.feature_maps import FeatureMap, Nystrom, mapped
+from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.functions import KernelFunction
+from princomp.kernel_pca.plan import KernelPlan
+from princomp.linalg import FloatArray
+from princomp.solvers import Spectrum
 
 
-class MadeMap(NamedTuple):
-    """A map, how good it is, and where to read the rows from now on.
+@dataclass(frozen=True, eq=False)
+class ImageFit:
+    """A PCA of images in finitely many coordinates.
 
     Parameters
     ----------
     map : FeatureMap
-    rows : object
-        To read the rows from: those that were given, or what has read their first.
+    images : PCA
+        Fitted to the images of the rows, and never changed: rows that are added or removed
+        change a copy.
     error : float
-        Estimated, NaN where nothing was held out to estimate it by.
+        Estimated error of the map; NaN if there is no estimate.
     notes : tuple of str
-        For the plan.
+        How the map was made.
     """
 
     map: FeatureMap
-    rows: Any
+    images: PCA
     error: float
     notes: tuple[str, ...]
 
+    complete: ClassVar[bool] = False
+    training_scores: ClassVar[None] = None
 
-def made_map(rows: Any, asked: Asked) -> MadeMap:
-    """The map that was asked for, of rows of any origin.
+    @property
+    def _record(self) -> Fitted:
+        return fitted_model(self.images).result
 
-    Raises
-    ------
-    ParameterError
-        For a kernel that the approximation does not know.
-    MemoryLimitError, NotFiniteError, ShapeError
-    """
-    drop, seed = asked.missing == "drop", asked.seed
-    dtype = np.dtype(rows.dtype)
-    if isinstance(asked.gamma, str) and not callable(asked.kernel):
-        sample, rows = drawn_rows(rows, _FOR_GAMMA, seed=seed, drop=drop)
-        kernel = asked.function(sample)
-    else:
-        kernel = asked.function(rows)
-    k = asked.n_components if isinstance(asked.n_components, int) else 10
-    if asked.approximation == "features":
-        return _features(rows, kernel, k, asked, dtype)
-    if asked.n_landmarks == "auto" and isinstance(asked.landmarks, str):
-        found = enough_landmarks(
-            rows,
-            kernel,
-            k,
-            rule=asked.landmarks,
-            tolerance=asked.approximation_tol,
-            limit=asked.limit,
-            seed=seed,
-            drop=drop,
-            dtype=dtype,
+    @property
+    def spectrum(self) -> Spectrum:
+        """Variances, and axes among the coordinates of images."""
+        return self._record.spectrum
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+        return self._record.k
+
+    @property
+    def divisor(self) -> float:
+        """Eigenvalues divided by it are variances."""
+        return max(float(self._record.summary.rows) - 1.0, 1.0)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return self._record.dtype
+
+    @property
+    def kernel(self) -> KernelFunction:
+        """The kernel with its final parameters."""
+        return self.map.kernel
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows used."""
+        return int(self.images.n_samples_ or 0)
+
+    @property
+    def dropped(self) -> int:
+        """Number of rows left out for missing values."""
+        return self.images.n_dropped_
+
+    @property
+    def eigenvectors(self) -> FloatArray:
+        """Not available: they have an entry for each row."""
+        raise NotAvailableError(
+            "eigenvectors have an entry for each row, and an approximation does not keep them",
+            hint="transform(X) gives scores: eigenvectors times the roots of the eigenvalues",
         )
-        assert isinstance(found.map, Nystrom)
-        told = f"{found.map.m:,} landmarks leave out {found.estimate:.2g} of the variance"
-        return MadeMap(found.map, found.rows, found.estimate, (told, *_noted(found.note)))
-    count = asked.n_landmarks if isinstance(asked.n_landmarks, int) else 1
-    chosen = landmarks(rows, count, rule=asked.landmarks, kernel=kernel, seed=seed, drop=drop)
-    made = Nystrom.of(kernel, chosen.points, dtype)
-    told = f"{made.m:,} landmarks ({chosen.rule}) span {made.width:,} coordinates"
-    return MadeMap(made, chosen.rows, float("nan"), (told,))
 
+    @property
+    def points(self) -> RowArray:
+        """Landmarks (m, p).
 
-def _features(
-    rows: Any, kernel: KernelFunction, k: int, asked: Asked, dtype: np.dtype[Any]
-) -> MadeMap:
-    if not isinstance(asked.landmarks, str) or asked.landmarks != "uniform":
-        raise ParameterError(
-            "random features have no landmarks",
-            place={"parameter": "landmarks"},
-            hint="leave landmarks out, or choose approximation='nystrom'",
+        Raises
+        ------
+        NotAvailableError
+            For random features.
+        """
+        if self.landmarks is None:
+            raise NotAvailableError(
+                "random features keep no rows", hint="use approximation='nystrom' or None"
+            )
+        return self.landmarks
+
+    @property
+    def landmarks(self) -> RowArray | None:
+        """Landmarks (m, p); None for random features."""
+        return self.map.points if isinstance(self.map, Nystrom) else None
+
+    @property
+    def certificate(self) -> Certificate:
+        """Residuals, orthogonality and what they imply, for the PCA of images."""
+        return self.images.certificate_
+
+    @property
+    def plan(self) -> KernelPlan:
+        """How the fit ran."""
+        kernel, inner = self.map.kernel, self.images.plan_
+        return KernelPlan(
+            rows=self.n_samples,
+            columns=self.map.p,
+            kernel=kernel.name,
+            gamma=kernel.gamma if kernel.takes_gamma else None,
+            route=self.map.kind,
+            solver=inner.solver,
+            reasons=(*self.notes, *(f"their PCA: {why}" for why in inner.reasons)),
+            passes=inner.passes or 0,
+            memory=inner.memory,
         )
-    if asked.n_landmarks == "auto":
-        found = enough_features(
-            rows,
-            kernel,
-            k,
-            tolerance=asked.approximation_tol,
-            limit=asked.limit,
-            seed=asked.seed,
-            drop=asked.missing == "drop",
-            dtype=dtype,
+
+    @cached_property
+    def expansion(self) -> Expansion | None:
+        """Axes as sums over landmarks; None for a map without landmarks."""
+        made, found = self.map, self._record
+        if not isinstance(made, Nystrom):
+            return None
+        mean, axes = found.mean, found.spectrum.axes[: found.k]
+        # z(x) = k(x, L) W, so that μ = m W for the mean m of k(x, L) within the landmarks' span.
+        back = made.weights / np.einsum("ij,ij->j", made.weights, made.weights)
+        return Expansion(
+            function=made.kernel,
+            points=made.points,
+            weights=made.weights @ axes.T,
+            mean=made.weights @ mean,
+            centre=back @ mean,
+            mean_square=float(mean @ mean),
         )
-        told = f"{found.map.width:,} features miss {found.estimate:.2g} of the kernel matrix"
-        return MadeMap(found.map, found.rows, found.estimate, (told, *_noted(found.note)))
-    kind: Any = TensorSketch if kernel.name in ("poly", "polynomial") else Fourier
-    made = kind.of(kernel, rows.shape[1], asked.n_landmarks, seed=asked.seed, dtype=dtype)
-    return MadeMap(made, rows, float("nan"), (f"{made.width:,} features",))
 
+    def light(self) -> Self:
+        """Return a copy without the summary of the rows."""
+        model = copy(self.images)
+        model._fitted = self._record.light()
+        return replace(self, images=model)
 
-def _noted(note: str) -> tuple[str, ...]:
-    return (note,) if note else ()
+    def scores(self, rows: RowArray) -> FloatArray:
+        """Compute scores of rows (m, p)."""
+        if self.expansion is not None:
+            return self.expansion.scores(rows)
+        return self._record.scores(self.map.images(rows))
 
+    def scores_on_engine(self, rows: Distributed, *, drop: bool) -> Any:
+        """Compute scores of rows on an engine there."""
+        return fitted_model(self.images).scores(self._images_of(rows, drop))
 
-def fit_images(
-    made: MadeMap, model: PCA, asked: Asked, weights: Any = None, progress: Tell | None = None
-) -> ImageFit:
-    """Fit the PCA of the images, one pass over the rows.
+    def squares(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
+        """Compute the squared lengths of centred images (m,), with what landmarks leave out."""
+        if self.expansion is not None:
+            return self.expansion.squares(rows)
+        images = self.map.images(rows) - self._record.mean
+        return np.einsum("ij,ij->i", images, images, dtype=np.float64)
 
-    Parameters
-    ----------
-    made : MadeMap
-    model : PCA
-        Unfitted; it may travel to other ranks.
-    """
-    images = mapped(made.rows, made.map, holes=asked.missing == "drop")
-    model.fit(images, sample_weight=weights, progress=progress)
-    return ImageFit(made.map, model, made.error, made.notes)
+    # ---- rows that are added and removed -------------------------------------------------
+
+    def add(self, rows: RowData, weights: npt.ArrayLike | None, *, drop: bool) -> Self:
+        """Return the fit with more rows."""
+        model = copy(self.images)
+        model.partial_fit(self._images_of(rows, drop), sample_weight=weights)
+        return replace(self, images=model)
+
+    def remove(self, rows: RowData, weights: npt.ArrayLike | None, *, drop: bool) -> Self:
+        """Return the fit without some of its rows."""
+        model = copy(self.images)
+        model.forget(self._images_of(rows, drop), sample_weight=weights)
+        return replace(self, images=model)
+
+    def merge(self, other: ImageFit) -> Self:
+        """Return the fit of the rows of two fits with the same map.
+
+        Raises
+        ------
+        ParameterError
+            If the maps differ: their images have other coordinates.
+        """
+        if not self.map.same_as(other.map):
+            raise ParameterError(
+                "the two fits have different feature maps, so their images have other coordinates",
+                place={"parameter": "other"},
+                hint="fit the second with the landmarks (landmarks=model.landmarks_) and the gamma "
+                "of the first, or with the same random_state and n_landmarks",
+            )
+        model = copy(self.images)
+        model.merge(other.images)
+        return replace(self, images=model)
+
+    def _images_of(self, rows: RowData, drop: bool) -> Source:
+        return mapped(rows, self.map, holes=drop)

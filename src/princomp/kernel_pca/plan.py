@@ -6,9 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from princomp.memory import in_words
-
-__all__ = ["KernelPlan"]
+from princomp.linalg import in_words
 
 
 @dataclass(frozen=True)

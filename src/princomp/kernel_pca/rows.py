@@ -1,54 +1,63 @@
-"""Rows on their way to a kernel: read, looked at, their missing cells left out or filled."""
+"""Preparation of rows: memory, missing cells, weights, kernel matrices and divisors."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
-from princomp.engines.distributed import Distributed
+from princomp.core import METHODS, fitted_model
+from princomp.engines import Distributed, fold
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.estimator import PCA
-from princomp.kernel_pca.asked import Asked
-from princomp.missing import METHODS
-from princomp.sources.holding import whole
-from princomp.sources.memory import refuse_not_finite
-from princomp.sources.source import Source
-from princomp.summaries.blocks import Weights, check_weights, is_sparse
+from princomp.estimators import PCA
+from princomp.io import Origin, RowArray, RowData, Source, read_whole, refuse_not_finite
+from princomp.kernel_pca.parameters import KernelParameters
+from princomp.linalg import FloatArray
+from princomp.summaries import (
+    Columns,
+    Extremes,
+    Names,
+    PairOf,
+    Weights,
+    check_weights,
+    divisors,
+    is_sparse,
+)
 
-__all__ = ["across", "complete_rows", "counted", "filler_for", "held", "part", "square"]
-
-_HINT = "fill the cells, or give missing='drop', 'em' or 'nipals'"
+_HINT = "fill the cells, or use missing='drop', 'em' or 'nipals'"
 
 
-def held(data: Any, limit: int) -> Any:
-    """Rows in memory.
+def in_memory(data: RowData, limit: int) -> RowArray:
+    """Read rows into memory.
 
     Raises
     ------
     ParameterError
         For rows on an engine.
     MemoryLimitError
-        For more rows than fit.
+        If they do not fit.
     """
     if isinstance(data, Distributed):
         raise ParameterError(
             f"an exact kernel PCA needs all rows in memory, and these are on {data.engine}",
             place={"parameter": "approximation"},
-            hint="approximation='nystrom' or 'features' sums their images where they lie; or give "
-            "the rows as a NumPy array",
+            hint="approximation='nystrom' or 'features' works there; or pass the rows as a NumPy "
+            "array",
         )
-    rows = whole(data, limit) if isinstance(data, Source) else data
-    # A fit keeps its rows, also in a file: gaps between them would change bits of products.
+    rows = read_whole(data, limit) if isinstance(data, Source) else data
+    # A fit keeps its rows, also in a file, and gaps between them would change bits of products.
     gaps = isinstance(rows, np.ndarray) and not (rows.flags.c_contiguous or rows.flags.f_contiguous)
     return np.ascontiguousarray(rows) if gaps else rows
 
 
+# ---- missing cells and weights -----------------------------------------------------------
+
+
 def complete_rows(
-    data: Any, asked: Asked, columns: Any, file: str | None, filler: PCA | None
-) -> tuple[Any, Any]:
-    """Rows without missing cells, and which of them are left where some were left out.
+    data: RowArray, missing: str, columns: Names, origin: Origin | None, imputer: PCA | None = None
+) -> tuple[RowArray, NDArray[np.bool_] | None]:
+    """Drop or fill rows with missing cells; if some were dropped, also return which were kept.
 
     Raises
     ------
@@ -58,34 +67,46 @@ def complete_rows(
     values = data.data if is_sparse(data) else data
     if np.isfinite(values).all():
         return data, None
-    if asked.missing == "drop" and not np.isinf(values).any():
-        kept = ~np.isnan(data).any(axis=1) if not is_sparse(data) else _without_nan(data)
-        return data[kept], kept
-    if filler is not None and not np.isinf(values).any():
-        return filler.impute(data), None
-    found = NotFiniteError("", place={"row": 0})
-    raise refuse_not_finite(data, found, columns=columns, file=file, hint=_HINT)
+    if not np.isinf(values).any():
+        if missing == "drop":
+            kept = np.ones(data.shape[0], dtype=bool)
+            kept[_rows_of(data, np.isnan(values))] = False
+            return data[kept], kept
+        if imputer is not None:
+            return imputer.impute(data), None
+    error = NotFiniteError("", place={"row": 0})
+    raise refuse_not_finite(data, error, columns=columns, origin=origin, hint=_HINT)
 
 
-def _without_nan(data: Any) -> Any:
-    rows = np.repeat(np.arange(data.shape[0]), np.diff(data.indptr))
-    kept = np.ones(data.shape[0], dtype=bool)
-    kept[rows[np.isnan(data.data)]] = False
-    return kept
+def fill_cells(
+    rows: RowArray, missing: str, imputer: PCA | None
+) -> tuple[RowArray, NDArray[np.intp] | None]:
+    """Fill missing cells, and return which rows get empty scores because nothing fills theirs."""
+    values = rows.data if is_sparse(rows) else rows
+    if missing == "error" or np.isfinite(values).all():
+        return rows, None
+    if imputer is not None:
+        return fitted_model(imputer).fill(rows), None
+    holes = np.isnan(values)
+    filled = rows.copy()
+    (filled.data if is_sparse(filled) else filled)[holes] = 0
+    return filled, _rows_of(rows, holes)
 
 
-def part(weights: Weights, kept: Any) -> Weights:
-    """The weights of some rows."""
-    return None if weights is None else weights[kept]
+def _rows_of(rows: RowArray, holes: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Number the rows with a hole among their stored values."""
+    if not is_sparse(rows):
+        return np.flatnonzero(holes.any(axis=1))
+    return np.unique(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[holes])
 
 
-def counted(data: Any, weights: Weights) -> tuple[Any, Weights]:
-    """Rows that count, and their weights.
+def rows_with_weight(data: RowArray, weights: Weights) -> tuple[RowArray, Weights]:
+    """Drop rows of weight zero.
 
     Raises
     ------
     ShapeError
-        Where none does.
+        If all weights are zero.
     """
     check_weights(weights, data.shape[0])
     if weights is None or weights.all():
@@ -94,36 +115,43 @@ def counted(data: Any, weights: Weights) -> tuple[Any, Weights]:
         raise ShapeError(
             f"the weights of all {len(weights)} rows are zero",
             place={"parameter": "sample_weight"},
-            hint="give at least two rows a weight",
+            hint="give at least two rows a positive weight",
         )
     return data[weights > 0], weights[weights > 0]
 
 
-def filler_for(asked: Asked, data: Any, weights: Weights, memory: Any) -> PCA | None:
-    """A linear PCA that fills missing cells, where that was asked for, and there are some.
+def imputer_for(parameters: KernelParameters, data: RowArray, weights: Weights) -> PCA | None:
+    """Fit the linear PCA that fills missing cells, for ``missing="em"`` and "nipals".
 
     Raises
     ------
     ParameterError
         Without a whole number of components.
     """
-    if asked.missing not in METHODS:
+    if parameters.missing not in METHODS:
         return None
-    k = asked.n_components
+    k = parameters.n_components
     if not isinstance(k, int):
         raise ParameterError(
-            f"missing={asked.missing!r} fills cells by a whole number of linear components, and "
-            f"n_components is {k!r}",
+            f"missing={parameters.missing!r} fills cells by a whole number of linear components, "
+            f"and n_components is {k!r}",
             place={"parameter": "n_components"},
-            hint="ask for a number, such as n_components=2",
+            hint="set a number, such as n_components=2",
         )
-    k = max(1, min(k, min(data.shape) - 1))
-    model = PCA(k, missing=asked.missing, memory_limit=memory, scale=asked.scale)
+    model = PCA(
+        max(1, min(k, min(data.shape) - 1)),
+        missing=parameters.missing,
+        memory_limit=parameters.memory_limit,
+        scale=parameters.scale,
+    )
     return model.fit(data, sample_weight=weights)
 
 
-def square(matrix: Any) -> FloatArray:
-    """The kernel matrix of the rows of a fit with each other (n, n), dense.
+# ---- kernel matrices ---------------------------------------------------------------------
+
+
+def square_matrix(matrix: RowArray) -> FloatArray:
+    """Return the kernel matrix of the rows of a fit (n, n), dense.
 
     Raises
     ------
@@ -133,13 +161,13 @@ def square(matrix: Any) -> FloatArray:
         raise ShapeError(
             "Precomputed metric requires shape (n_queries, n_indexed): a kernel matrix of the rows "
             f"of a fit is square, and this one is {matrix.shape[0]} × {matrix.shape[1]}",
-            hint="give the kernel of each row with each row",
+            hint="pass the kernel of each row with each row",
         )
-    return _dense(matrix)
+    return matrix.toarray() if is_sparse(matrix) else matrix
 
 
-def across(matrix: Any, n: int) -> FloatArray:
-    """The kernel of other rows with the n rows of a fit (m, n), dense.
+def cross_matrix(matrix: RowArray, n: int) -> FloatArray:
+    """Return the kernel of new rows with the n rows of a fit (m, n), dense.
 
     Raises
     ------
@@ -147,12 +175,78 @@ def across(matrix: Any, n: int) -> FloatArray:
     """
     if matrix.shape[1] != n:
         raise ShapeError(
-            f"a kernel with {matrix.shape[1]} rows was given, and the fit is of {n}",
-            hint="give the kernel of each row with each row of the fit",
+            f"the kernel matrix has {matrix.shape[1]} columns, and the fit has {n} rows",
+            hint="pass the kernel of each row with each row of the fit",
         )
-    return _dense(matrix)
+    return matrix.toarray() if is_sparse(matrix) else matrix
 
 
-def _dense(matrix: Any) -> FloatArray:
-    found: FloatArray = matrix.toarray() if is_sparse(matrix) else matrix
-    return found
+# ---- divisors ----------------------------------------------------------------------------
+
+
+def with_divisors(
+    parameters: KernelParameters,
+    rows: RowData,
+    weights: Weights,
+    columns: Names,
+    origin: Origin | None,
+) -> KernelParameters:
+    """Return the parameters with the divisors of ``scale``, from one pass over the rows.
+
+    Parameters
+    ----------
+    parameters : KernelParameters
+    rows : ndarray, CSR array or Source of shape (n, p)
+        Rows on an engine carry their weights.
+    weights : ndarray of shape (n,), optional
+    columns, origin : optional
+        Names for messages.
+
+    Raises
+    ------
+    ConstantColumnError, NotFiniteError, ShapeError
+    ParameterError
+        For invalid divisors, and for rows that can be read only once.
+    """
+    scale = parameters.scale
+    if scale is None:
+        return parameters
+    if isinstance(scale, str):
+        summary, extremes = _column_summary(parameters, rows, weights, columns, origin)
+    else:
+        zero = np.zeros(rows.shape[1])
+        summary, extremes = Columns(1.0, 1, zero, zero, zero), None
+        scale = np.asarray(scale)
+    return parameters._replace(divisors=divisors(scale, summary, extremes, columns))
+
+
+def _column_summary(
+    parameters: KernelParameters,
+    rows: RowData,
+    weights: Weights,
+    columns: Names,
+    origin: Origin | None,
+) -> tuple[Columns, Extremes | None]:
+    scale = parameters.scale
+    if isinstance(rows, Source) and not rows.repeatable:
+        raise ParameterError(
+            f"scale={scale!r} reads the rows once more, and these can be read only once",
+            place={"parameter": "scale"},
+            hint="pass scale as an array of divisors, or the rows as an array, a file or a "
+            "function that makes an iterator",
+        )
+    by_range = scale == "range"
+    kind: Any = PairOf(Columns, Extremes) if by_range else Columns
+    drop = parameters.missing == "drop"
+    try:
+        found = fold(kind, rows, weights, drop=drop, step_name="scale").summary
+    except NotFiniteError as error:
+        raise refuse_not_finite(rows, error, columns=columns, origin=origin) from None
+    summary, extremes = (found.first, found.second) if by_range else (found, None)
+    if not summary.rows > 1:
+        raise ShapeError(
+            f"scale={scale!r} needs the spread of at least two rows",
+            place={"parameter": "scale"},
+            hint="pass more rows, or scale as an array of divisors",
+        )
+    return summary, extremes

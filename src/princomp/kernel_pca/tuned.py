@@ -1,18 +1,20 @@
-"""What a search over parameters of a KernelPCA found."""
+"""The result of ``tune``."""
 
 from __future__ import annotations
 
 import json
 import sys
 from dataclasses import dataclass
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
+from princomp.linalg import FloatArray
+from princomp.rules import html_table, text_table
 
-__all__ = ["Tuned"]
+if TYPE_CHECKING:
+    from princomp.kernel_pca.estimator import KernelPCA
 
 _SHOWN = 20  # lines that are printed
 _WHAT = {
@@ -23,19 +25,19 @@ _WHAT = {
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """Parameters side by side, by their errors on rows that they were not fitted to.
+    """Combinations of parameters and their errors on rows that were left out of their fits.
 
     Attributes
     ----------
     parameters : tuple of dict
-        Of each combination, those that mean something to it, γ as a number.
+        The parameters of each combination that have an effect, γ as a number.
     fold_errors : ndarray of shape (combinations, folds)
     by : str
         "pre_image" or "reconstruction".
     rows, rows_given : int
-        Compared on so many rows of those given: a sample, where not all fit in memory.
+        Rows compared, and rows passed: fewer were compared if not all fit in memory.
     best_model : KernelPCA
-        With the best parameters, fitted to all rows given.
+        With the best parameters, fitted to all rows.
     """
 
     parameters: tuple[dict[str, Any], ...]
@@ -43,7 +45,7 @@ class Tuned:
     by: str
     rows: int
     rows_given: int
-    best_model: Any
+    best_model: KernelPCA
 
     @property
     def errors(self) -> FloatArray:
@@ -59,7 +61,7 @@ class Tuned:
 
     @property
     def best_index(self) -> int:
-        """Which combination has the smallest error; of equals the first."""
+        """The number of the combination with the smallest error; of equals the first."""
         return int(np.argmin(self.errors))
 
     @property
@@ -69,16 +71,16 @@ class Tuned:
 
     @property
     def best_error(self) -> float:
-        """Theirs."""
+        """The smallest error."""
         return float(self.errors[self.best_index])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Parameters that mean something to any combination."""
+        """Parameters that have an effect in any combination."""
         return tuple(dict.fromkeys(name for each in self.parameters for name in each))
 
     def lines(self) -> list[dict[str, Any]]:
-        """The table, one line a combination, in the order of the grid."""
+        """List the combinations with their errors, in the order of the grid."""
         return [
             {
                 **{name: each.get(name) for name in self.names},
@@ -91,7 +93,7 @@ class Tuned:
         ]
 
     def to_frame(self) -> Any:
-        """The same: a pandas frame where pandas is imported, else a dict of arrays."""
+        """Return ``lines()`` as a pandas frame if pandas is imported, else as a dict of arrays."""
         lines = self.lines()
         found = {name: _column([line[name] for line in lines]) for name in lines[0]}
         pandas = sys.modules.get("pandas")
@@ -110,7 +112,7 @@ class Tuned:
         }
 
     def to_json(self) -> str:
-        """The same as a JSON object."""
+        """Return ``to_dict()`` as a JSON object."""
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     @property
@@ -126,19 +128,14 @@ class Tuned:
         )
 
     def _cells(self) -> list[list[str]]:
-        """Headings and lines, the smallest error first."""
+        """Format the headings and lines, the smallest error first."""
         order = np.argsort(self.errors, kind="stable")[:_SHOWN]
         lines = self.lines()
         shown = [[_cell(value) for value in lines[at].values()] for at in order]
         return [list(lines[0]), *shown]
 
     def __str__(self) -> str:
-        cells = self._cells()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-            for line in cells
-        ]
+        lines = text_table(self._cells())
         left = len(self.parameters) - _SHOWN
         more = [f"… and {left:,} more"] if left > 0 else []
         return "\n".join([self.title, *lines, *more])
@@ -148,20 +145,12 @@ class Tuned:
         return f"<Tuned {chosen}: error {self.best_error:.4g}>"
 
     def _repr_html_(self) -> str:
-        heads, *lines = self._cells()
-        head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in heads)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
-            for line in lines
-        )
-        return (
-            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>"
-        )
+        headings, *lines = self._cells()
+        return html_table(self.title, headings, lines)
 
 
-def _column(values: list[Any]) -> Any:
-    """Numbers as numbers, with NaN for what means nothing there; the rest as it is."""
+def _column(values: list[Any]) -> NDArray[Any]:
+    """Make an array, of numbers with NaN for None where possible."""
     numbers = [value for value in values if value is not None]
     if numbers and all(isinstance(value, int | float | np.number) for value in numbers):
         whole = len(numbers) == len(values) and all(isinstance(value, int) for value in values)
@@ -175,7 +164,7 @@ def _plain(line: dict[str, Any]) -> dict[str, Any]:
     return {name: _plain_value(value) for name, value in line.items()}
 
 
-def _plain_value(value: Any) -> Any:
+def _plain_value(value: object) -> str | int | float | None:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and np.isnan(value):
@@ -183,9 +172,9 @@ def _plain_value(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else _cell(value)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "–"
     if callable(value):
-        return getattr(value, "__name__", repr(value))
+        return str(getattr(value, "__name__", repr(value)))
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -99,11 +99,11 @@ constexpr index GROUPED = 1024, A_COLUMN = 128;
 
 template <class In, class I>
 int stored(const In *values, const I *columns, const I *ends, index rows, index p,
-           const double *shift, const double *weights, double *told) {
+           const double *shift, const double *weights, double *sums) {
     const index last = index(ends[rows]);
     double group[4 * GROUPED];
     const bool grouped = p <= GROUPED && last - index(ends[0]) > A_COLUMN * p;
-    double *to = grouped ? group : told;
+    double *to = grouped ? group : sums;
     if (grouped)
         std::fill(group, group + 4 * p, 0.0);
     index begin = index(ends[0]); // of the group
@@ -121,7 +121,7 @@ int stored(const In *values, const I *columns, const I *ends, index rows, index 
         if (grouped && (row + 1 == rows || index(ends[row + 1]) - begin > A_COLUMN * p)) {
             begin = index(ends[row + 1]);
             for (index i = 0; i < 4 * p; ++i) {
-                told[i] += group[i];
+                sums[i] += group[i];
                 group[i] = 0.0;
             }
         }
@@ -148,12 +148,12 @@ PRINCOMP_COLUMNS(columns_f32, float)
 PRINCOMP_COLUMNS(columns_f64, double)
 
 // CSR rows as in csr.cpp; shift (p,) and weights (rows,) or null. Of each column's entries their
-// number, weight, sum and squares are added to `told` (p, 4).
+// number, weight, sum and squares are added to `sums` (p, 4).
 #define PRINCOMP_STORED(name, In, I)                                                               \
     PRINCOMP_EXPORT(name)                                                                          \
     (const In *values, const I *columns, const I *ends, std::ptrdiff_t rows, std::ptrdiff_t p,     \
-     const double *shift, const double *weights, double *told) {                                   \
-        return PRINCOMP_ISA::stored<In, I>(values, columns, ends, rows, p, shift, weights, told);  \
+     const double *shift, const double *weights, double *sums) {                                   \
+        return PRINCOMP_ISA::stored<In, I>(values, columns, ends, rows, p, shift, weights, sums);  \
     }
 PRINCOMP_STORED(csr_columns_f64_i32, double, std::int32_t)
 PRINCOMP_STORED(csr_columns_f64_i64, double, std::int64_t)

@@ -1,23 +1,14 @@
-"""Sums and squares of each column about a shift, in one read of the rows."""
+"""Sums of each column and of its squares about a shift, in one read of the rows."""
 
 from __future__ import annotations
-
-import ctypes
-from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray, column_sums, scratch
 from princomp.kernels import native
 from princomp.kernels.entries import Entries
+from princomp.linalg import FloatArray, column_sums, scratch
 
-__all__ = ["stored_about", "sums_about"]
-
-_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
-_SIGNATURE = (_POINTER, _SIZE, _SIZE, _SIZE, _POINTER, _POINTER, _POINTER, _POINTER)
-_STORED = (_POINTER, _POINTER, _POINTER, _SIZE, _SIZE, _POINTER, _POINTER, _POINTER)
 # Rows that NumPy takes at a time: a megabyte of float32 stays in the cache between being
 # shifted, summed and squared. Sums of so many are added one by one, and then those of so many:
 # equal rows round all one way, so that an error grows with what is added one by one.
@@ -41,32 +32,23 @@ def sums_about(
     weights : ndarray of shape (m,), optional
         w; ones by default.
     instructions : str, optional
-        Another instruction set than the one in use; "numpy" for the twin.
+        Another instruction set than the one in use, or "numpy".
     """
     m, p = block.shape
     shift = np.ascontiguousarray(shift, dtype=np.float64)
     if shift.shape != (p,) or (weights is not None and weights.shape != (m,)):
         raise ValueError("arrays of other shapes than the rows")
     sums, squares = np.zeros(p), np.zeros(p)
-    step, across = block.strides
-    lawful = (across == block.itemsize or p == 1) and step % block.itemsize == 0
-    kernel = None
-    if lawful and block.flags.aligned and instructions != "numpy":
-        kernel = _function(f"columns_f{8 * block.itemsize}", instructions)
+    plain = native.is_plain(block)
+    kernel = native.function(f"columns_f{8 * block.itemsize}", instructions) if plain else None
     if kernel is None:
         _twin(shift, block, weights, sums, squares)
         return sums, squares
     if weights is not None:
         weights = np.ascontiguousarray(weights, dtype=np.float64)
     kernel(
-        block.ctypes.data,
-        m,
-        p,
-        step // block.itemsize,
-        shift.ctypes.data,
-        native.address(weights),
-        sums.ctypes.data,
-        squares.ctypes.data,
+        *(native.address(block), m, p, block.strides[0] // block.itemsize),
+        *map(native.address, (shift, weights, sums, squares)),
     )
     return sums, squares
 
@@ -89,7 +71,7 @@ def stored_about(
     weights : ndarray of shape (m,), optional
         w; ones by default.
     instructions : str, optional
-        Another instruction set than the one in use; "numpy" for the twin.
+        Another instruction set than the one in use, or "numpy".
     """
     m, p = rows.shape
     if (shift is not None and shift.shape != (p,)) or (
@@ -97,21 +79,23 @@ def stored_about(
     ):
         raise ValueError("arrays of other shapes than the rows")
     value, place = 8 * rows.values.itemsize, 8 * rows.columns.itemsize
-    kernel = _stored_function(f"csr_columns_f{value}_i{place}", instructions)
-    told = np.zeros((p, 4))
+    kernel = native.function(f"csr_columns_f{value}_i{place}", instructions)
+    sums = np.zeros((p, 4))
     if kernel is None:
         for start in range(0, m, _GROUP):
             some = slice(start, start + _GROUP)
-            told += _stored_twin(shift, rows.rows(some), None if weights is None else weights[some])
-        return told[:, 0], told[:, 1], told[:, 2], told[:, 3]
+            sums += _stored_twin(shift, rows.rows(some), None if weights is None else weights[some])
+        return sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3]
     shift, weights = (
         None if one is None else np.ascontiguousarray(one, dtype=np.float64)
         for one in (shift, weights)
     )
-    pointers = (native.address(one) for one in (rows.values, rows.columns, rows.ends))
-    kernel(*pointers, m, p, native.address(shift), native.address(weights), native.address(told))
-    count, mass, sums, squares = told.T
-    return count, mass, sums, squares
+    kernel(
+        *map(native.address, (rows.values, rows.columns, rows.ends)),
+        *(m, p),
+        *map(native.address, (shift, weights, sums)),
+    )
+    return sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3]
 
 
 @np.errstate(all="ignore")  # what overflows shows in the sums
@@ -122,25 +106,15 @@ def _stored_twin(
     m, p = rows.shape
     stored = slice(int(rows.ends[0]), int(rows.ends[-1]))
     at, values = rows.columns[stored], rows.values[stored].astype(np.float64)
-    away = values if shift is None else values - shift[at]
+    shifted = values if shift is None else values - shift[at]
     share = np.repeat(np.ones(m) if weights is None else weights, np.diff(rows.ends))
 
     def summed(numbers: FloatArray | None) -> FloatArray:
         # Without entries bincount counts in integers.
         return np.bincount(at, numbers, minlength=p).astype(np.float64, copy=False)
 
-    sums = (summed(None), summed(share), summed(share * away), summed(share * away * away))
+    sums = (summed(None), summed(share), summed(share * shifted), summed(share * shifted * shifted))
     return np.stack(sums, axis=1)
-
-
-@cache
-def _function(name: str, instructions: str) -> Any:
-    return native.function(name, *_SIGNATURE, instructions=instructions)
-
-
-@cache
-def _stored_function(name: str, instructions: str) -> Any:
-    return native.function(name, *_STORED, instructions=instructions)
 
 
 @np.errstate(all="ignore")  # what overflows shows in the sums
@@ -151,7 +125,7 @@ def _twin(
     sums: FloatArray,
     squares: FloatArray,
 ) -> None:
-    """The same by NumPy, a few rows at a time."""
+    """NumPy implementation of :func:`sums_about`, a few rows at a time."""
     for begin in range(0, len(block), _GROUP):
         some = np.zeros((2, len(shift)))
         for start in range(begin, min(begin + _GROUP, len(block)), _ROWS):

@@ -16,7 +16,7 @@ namespace PRINCOMP_ISA {
 namespace {
 
 // Bytes of a panel.
-constexpr index PANEL_BYTES = 512 * 1024;
+constexpr index PANEL_BYTES = princomp_sizes::dense_panel_bytes;
 
 template <class T, int bytes> struct Pass {
     static constexpr index lanes = bytes / index(sizeof(T));
@@ -144,5 +144,3 @@ int dense_pass(const Pass<T, bytes> &pass, T *y, T *part, double *z, double *sum
 PRINCOMP_DENSE(dense_pass_f32, float)
 PRINCOMP_DENSE(dense_pass_f64, double)
 
-// Also those of row_images.cpp.
-PRINCOMP_SIZES(dense_sizes, PANEL_BYTES, ROWS, TILE_BYTES, LINE)

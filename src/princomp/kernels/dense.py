@@ -5,46 +5,28 @@ The rows of A are ``a = r ((x − high) / divisor)``; no part of A larger than a
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from princomp.arrays import LINE, FloatArray, aligned, empty, scratch
 from princomp.kernels import native
-
-__all__ = [
-    "TILE",
-    "Affine",
-    "backward",
-    "check",
-    "check_strips",
-    "empty_scores",
-    "filled_scores",
-    "forward",
-    "images",
-    "padded",
-]
+from princomp.kernels.signatures import SIZES
+from princomp.linalg import LINE, FloatArray, aligned, empty, scratch
 
 # What the kernel centres at a time: bytes, or a strip of so many rows where that is more, each in
 # tiles of so many bytes.
-_ROOM, _STRIP, TILE = 2**19, 8, 2**10
+_PANEL_BYTES, _STRIP, TILE = SIZES["dense_panel_bytes"], SIZES["strip_rows"], SIZES["tile_bytes"]
 # Bytes of a panel that NumPy centres at most, its fewest rows, and how many are enough to be no
 # longer than a quarter of that. On two cores, 4,000 × 4,000 float32 times 16 vectors takes 18,
 # 12, 11, 12 and 15 ms with panels of 32, 64, 128, 256 and 500 rows: short ones leave BLAS
 # packing, long ones leave the cache.
 _PANEL, _FEWEST, _ENOUGH = 2**22, 32, 128
 
-_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
-_SIGNATURE = (_POINTER, _SIZE, _SIZE, _SIZE) + (_POINTER,) * 5 + (_SIZE,) + (_POINTER,) * 5
-
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """Rows A = R (X − 1 highᵀ) D⁻¹, made as they are multiplied.
+    """Rows A = R (X − 1 highᵀ) D⁻¹, formed as they are multiplied.
 
     Parameters
     ----------
@@ -73,7 +55,7 @@ class Affine:
         return self.data.dtype
 
     def part(self, rows: slice, columns: slice = slice(None)) -> Affine:
-        """Some rows and columns of A."""
+        """Return some rows and columns of A."""
         high, divisor, roots = self.high, self.divisor, self.roots
         return replace(
             self,
@@ -83,35 +65,39 @@ class Affine:
             roots=None if roots is None else roots[rows],
         )
 
-    def kernel(self, function: Callable[[str, str], Any], name: str, instructions: str) -> Any:
-        """The compiled kernel for these rows, or None where its twin is to be used."""
+    @property
+    def place(self) -> tuple[int | None, int, int, int]:
+        """The first arguments of a kernel: address, rows, columns, numbers from row to row."""
+        data = self.data
+        return native.address(data), *self.shape, data.strides[0] // data.itemsize
+
+    def kernel(self, name: str, instructions: str) -> native.Kernel | None:
+        """Return the compiled kernel for these rows, or None where NumPy does its work."""
         data, (m, p) = self.data, self.shape
         for one, length in ((self.high, p), (self.divisor, p), (self.roots, m)):
             if one is not None and (one.shape != (length,) or one.dtype != self.dtype):
                 raise ValueError("arrays of other shapes or precisions than the rows")
-        step, across = data.strides
-        lawful = across == data.itemsize and step % data.itemsize == 0 and data.flags.aligned
-        if not lawful or instructions == "numpy" or not data.size:
+        if not (data.size and native.is_plain(data)):
             return None
-        return function(f"{name}_f{8 * data.itemsize}", instructions)
+        return native.function(f"{name}_f{8 * data.itemsize}", instructions)
 
     def formed(self) -> FloatArray:
-        """A itself: in this thread's scratch, or X where nothing is to be done."""
+        """Form A in this thread's scratch memory; X itself where A is X."""
         data = self.data
         if self.high is None and self.divisor is None and self.roots is None:
             return data
-        made = scratch("centred", data.shape, data.dtype)
+        rows = scratch("centred", data.shape, data.dtype)
         if self.high is not None:
-            data = np.subtract(data, self.high, out=made)
+            data = np.subtract(data, self.high, out=rows)
         if self.divisor is not None:
-            data = np.divide(data, self.divisor, out=made)
+            data = np.divide(data, self.divisor, out=rows)
         if self.roots is not None:
-            np.multiply(data, self.roots[:, None], out=made)
-        return made
+            np.multiply(data, self.roots[:, None], out=rows)
+        return rows
 
 
 def padded(vectors: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
-    """Vectors (p, m) in C order and this precision, with columns of zeros up to a cache line."""
+    """Copy vectors (p, m) to C order and this precision, with zero columns up to a cache line."""
     lanes = LINE // dtype.itemsize
     width = vectors.shape[1]
     filled = aligned((len(vectors), -(-width // lanes) * lanes), dtype)
@@ -128,7 +114,7 @@ def images(
     taken: FloatArray | None = None,
     instructions: str = "",
 ) -> FloatArray:
-    """Add Aᵀ(AQ − r tᵀ) to ``out``, and give rᵀ(AQ − r tᵀ).
+    """Add Aᵀ(AQ − r tᵀ) to ``out``, and return rᵀ(AQ − r tᵀ).
 
     Parameters
     ----------
@@ -141,7 +127,7 @@ def images(
     taken : ndarray of shape (w,), optional
         t, in the precision of A.
     instructions : str, optional
-        Another instruction set than the one in use; "numpy" for the twin.
+        Another instruction set than the one in use, or "numpy".
 
     Returns
     -------
@@ -149,7 +135,7 @@ def images(
         In float64.
     """
     check(rows, right, rows.shape[1], out)
-    kernel = rows.kernel(_function, "dense_pass", instructions)
+    kernel = rows.kernel("dense_pass", instructions)
     if kernel is None:
         return _images_twin(rows, right, out, taken)
     sums = np.zeros(right.shape[1])
@@ -159,9 +145,9 @@ def images(
 
 
 def forward(rows: Affine, right: FloatArray, *, instructions: str = "") -> FloatArray:
-    """A Q (m, w) for Q = ``right``, :func:`padded`."""
+    """Compute A Q (m, w) for Q = ``right``, :func:`padded`."""
     check(rows, right, rows.shape[1])
-    kernel = rows.kernel(_function, "dense_pass", instructions)
+    kernel = rows.kernel("dense_pass", instructions)
     if kernel is None:
         product = empty((rows.shape[0], right.shape[1]), rows.dtype)
         for span in _panels(rows):
@@ -175,7 +161,7 @@ def forward(rows: Affine, right: FloatArray, *, instructions: str = "") -> Float
 def backward(rows: Affine, left: FloatArray, out: FloatArray, *, instructions: str = "") -> None:
     """Add Aᵀ Y to ``out`` (p, w) in float64, for Y = ``left`` (m, w), :func:`padded`."""
     check(rows, left, rows.shape[0], out)
-    kernel = rows.kernel(_function, "dense_pass", instructions)
+    kernel = rows.kernel("dense_pass", instructions)
     if kernel is None:
         for span in _panels(rows):
             out += rows.part(span).formed().T @ left[span]
@@ -186,7 +172,7 @@ def backward(rows: Affine, left: FloatArray, out: FloatArray, *, instructions: s
 def _images_twin(
     rows: Affine, right: FloatArray, out: FloatArray, taken: FloatArray | None
 ) -> FloatArray:
-    """The same by NumPy, a panel at a time."""
+    """NumPy implementation of :func:`images`, a panel at a time."""
     sums = np.zeros(right.shape[1])
     across = scratch("image", right.shape[::-1], rows.dtype)
     for span in _panels(rows):
@@ -207,43 +193,32 @@ def _panels(rows: Affine) -> list[slice]:
     return [slice(at, min(at + step, m)) for at in range(0, m, step)]
 
 
-@cache
-def _function(name: str, instructions: str) -> Any:
-    check_strips(instructions)
-    return native.function(name, *_SIGNATURE, instructions=instructions)
-
-
-def check_strips(instructions: str) -> None:
-    """Refuse a library whose strips of rows have another form."""
-    native.check_sizes("dense_sizes", (_ROOM, _STRIP, TILE, LINE), instructions)
-
-
 def check(rows: Affine, given: FloatArray, length: int, out: FloatArray | None = None) -> None:
-    """Refuse vectors that do not go with the rows, or sums that are not of such vectors."""
+    """Refuse vectors, or sums, whose shape, precision or memory layout does not fit the rows."""
     w = given.shape[1]
-    lawful = len(given) == length and given.dtype == rows.dtype
-    lawful = lawful and w % (LINE // rows.dtype.itemsize) == 0
+    fits = len(given) == length and given.dtype == rows.dtype
+    fits = fits and w % (LINE // rows.dtype.itemsize) == 0
     if out is not None:
-        lawful = lawful and out.shape == (rows.shape[1], w) and out.dtype == np.float64
-        lawful = lawful and out.flags.c_contiguous
-    if not lawful:
+        fits = fits and out.shape == (rows.shape[1], w) and out.dtype == np.float64
+        fits = fits and out.flags.c_contiguous
+    if not fits:
         raise ValueError("arrays of other shapes or precisions than the rows")
 
 
 def empty_scores(rows: Affine, vectors: FloatArray) -> FloatArray:
-    """For whole strips of rows."""
+    """Return uninitialised scores for whole strips of rows."""
     return aligned((-(-rows.shape[0] // _STRIP) * _STRIP, vectors.shape[1]), rows.dtype)
 
 
 def filled_scores(rows: Affine, left: FloatArray) -> FloatArray:
-    """The same, with ``left`` (m, w) and zeros past it."""
+    """Return scores for whole strips: ``left`` (m, w), and zeros after it."""
     scores = empty_scores(rows, left)
     scores[: len(left)], scores[len(left) :] = left, 0.0
     return scores
 
 
 def _call(
-    kernel: Any,
+    kernel: native.Kernel,
     rows: Affine,
     right: FloatArray | None,
     taken: FloatArray | None,
@@ -251,21 +226,14 @@ def _call(
     out: FloatArray | None,
     sums: FloatArray,
 ) -> None:
-    (m, p), w, size = rows.shape, scores.shape[1], rows.dtype.itemsize
-    held = max(_ROOM, _STRIP * -(-p * size // TILE) * TILE)
-    room = scratch("dense room", (held // size,), rows.dtype)
+    p, w, size = rows.shape[1], scores.shape[1], rows.dtype.itemsize
+    panel_bytes = max(_PANEL_BYTES, _STRIP * -(-p * size // TILE) * TILE)
+    panel = scratch("dense panel", (panel_bytes // size,), rows.dtype)
     part = None if out is None else scratch("dense part", (p, w), rows.dtype)
-    # Kept here until the kernel is done.
-    arrays = [
-        None if one is None else np.ascontiguousarray(one)
-        for one in (rows.high, rows.divisor, rows.roots, right, taken)
-    ]
+    arrays = native.contiguous(rows.high, rows.divisor, rows.roots, right, taken)
     kernel(
-        rows.data.ctypes.data,
-        m,
-        p,
-        rows.data.strides[0] // size,
-        *(native.address(one) for one in arrays),
+        *rows.place,
+        *map(native.address, arrays),
         w,
-        *(native.address(one) for one in (room, scores, part, out, sums)),
+        *map(native.address, (panel, scores, part, out, sums)),
     )

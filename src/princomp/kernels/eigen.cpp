@@ -2,7 +2,7 @@
 //
 // Compiled once for each instruction set (see CMakeLists.txt).
 //
-// Mirrors make the matrix tridiagonal, rotations with implicit shifts make that diagonal
+// Householder reflectors make the matrix tridiagonal, rotations with implicit shifts make that diagonal
 // (Golub & Van Loan, 8.3), and both are applied to rows, so that axes come out as rows.
 
 #include "vectors.hpp"
@@ -14,7 +14,7 @@ namespace PRINCOMP_ISA {
 namespace {
 
 // Orders up to here. Rows are as many numbers apart as whole lines hold, and zero at their ends.
-constexpr index MOST = 64, EIGHT = LINE / index(sizeof(double));
+constexpr index MOST = princomp_sizes::small_columns, EIGHT = LINE / index(sizeof(double));
 // Steps that an eigenvalue is given: two or three are usual.
 constexpr int STEPS = 40;
 // Entries of an axis this close to its largest are its equals, as in Python.
@@ -61,14 +61,14 @@ void turn(double *upper, double *lower, double cosine, double sine, index count)
 
 struct Small {
     const index p, stride;
-    double matrices[3][MOST * MOST], lengths[MOST], diagonal[MOST], beside[MOST];
+    double matrices[3][MOST * MOST], lengths[MOST], diagonal[MOST], off_diagonal[MOST];
 
     explicit Small(index order) : p(order), stride((order + EIGHT - 1) / EIGHT * EIGHT) {}
 
     double *matrix(index i) { return matrices[0] + i * stride; }
     double *row(index i) { return matrices[1] + i * stride; }    // of axes
-    double *mirror(index i) { return matrices[2] + i * stride; } // of step i, from i + 1 on
-    // Where the line begins that holds the first entry of a mirror.
+    double *reflector(index i) { return matrices[2] + i * stride; } // of step i, from i + 1 on
+    // Where the line begins that holds the first entry of a reflector.
     static index first_line(index i) { return (i + 1) / EIGHT * EIGHT; }
 
     // Some columns of a matrix `width` wide, and the same rows. The largest entry becomes one of
@@ -92,11 +92,11 @@ struct Small {
         return power;
     }
 
-    // To a tridiagonal matrix: row i is mirrored onto its first entry beside the diagonal.
+    // To a tridiagonal matrix: row i is reflected onto its first off-diagonal entry.
     void reduce() {
         double image[MOST];
         for (index i = 0; i + 2 < p; ++i) {
-            double *beyond = mirror(i), *from = matrix(i);
+            double *beyond = reflector(i), *from = matrix(i);
             const index start = first_line(i), count = stride - start;
             std::fill(beyond, beyond + stride, 0.0);
             std::copy(from + i + 2, from + p, beyond + i + 2);
@@ -120,7 +120,7 @@ struct Small {
         }
         for (index i = 0; i < p; ++i) {
             diagonal[i] = matrix(i)[i];
-            beside[i] = i + 1 < p ? matrix(i)[i + 1] : 0.0;
+            off_diagonal[i] = i + 1 < p ? matrix(i)[i + 1] : 0.0;
             std::fill(row(i), row(i) + stride, 0.0);
             row(i)[i] = 1.0;
         }
@@ -132,7 +132,7 @@ struct Small {
             for (int step = 0;; ++step) {
                 index high = low;
                 for (; high + 1 < p; ++high)
-                    if (std::fabs(beside[high]) <=
+                    if (std::fabs(off_diagonal[high]) <=
                         EPS * (std::fabs(diagonal[high]) + std::fabs(diagonal[high + 1])) + 1e-300)
                         break;
                 if (high == low)
@@ -146,18 +146,18 @@ struct Small {
 
     void sweep(index low, index high) {
         // Wilkinson's shift, from the corner where an eigenvalue is to appear.
-        const double gap = (diagonal[low + 1] - diagonal[low]) / (2.0 * beside[low]);
+        const double gap = (diagonal[low + 1] - diagonal[low]) / (2.0 * off_diagonal[low]);
         const double root = std::sqrt(gap * gap + 1.0);
         double bulge = diagonal[high] - diagonal[low] +
-                       beside[low] / (gap + (gap < 0.0 ? -root : root));
+                       off_diagonal[low] / (gap + (gap < 0.0 ? -root : root));
         double sine = 1.0, cosine = 1.0, moved = 0.0;
         for (index i = high - 1; i >= low; --i) {
-            const double far = sine * beside[i], near = cosine * beside[i];
+            const double far = sine * off_diagonal[i], near = cosine * off_diagonal[i];
             const double length = std::sqrt(far * far + bulge * bulge);
-            beside[i + 1] = length;
+            off_diagonal[i + 1] = length;
             if (length == 0.0) { // the matrix falls in two
                 diagonal[i + 1] -= moved;
-                beside[high] = 0.0;
+                off_diagonal[high] = 0.0;
                 return;
             }
             sine = far / length, cosine = bulge / length;
@@ -169,8 +169,8 @@ struct Small {
             turn(row(i), row(i + 1), cosine, sine, stride);
         }
         diagonal[low] -= moved;
-        beside[low] = bulge;
-        beside[high] = 0.0;
+        off_diagonal[low] = bulge;
+        off_diagonal[high] = 0.0;
     }
 
     // From axes of the tridiagonal matrix to those of the one that was given.
@@ -179,7 +179,7 @@ struct Small {
             if (lengths[i] == 0.0)
                 continue;
             const index start = first_line(i), count = stride - start;
-            const double *beyond = mirror(i) + start;
+            const double *beyond = reflector(i) + start;
             for (index r = 0; r < p; ++r) {
                 double *axis = row(r) + start;
                 subtract(axis, lengths[i] * dot(axis, beyond, count), beyond, count);
@@ -237,8 +237,8 @@ int spectrum(const double *scatter, index p, double divisor, index rank, double 
     for (index i = p; i-- > 0;)
         if (scatter[i * p + i] == 0.0)
             columns[--dead] = i;
-    double *variances = out, *axes = out + p, *told = out + p + p * p;
-    std::fill(out, told + 3, 0.0);
+    double *variances = out, *axes = out + p, *rest = out + p + p * p;
+    std::fill(out, rest + 3, 0.0);
     for (index i = live; i < p; ++i)
         axes[i * p + columns[i]] = 1.0;
     Small small(live);
@@ -249,8 +249,8 @@ int spectrum(const double *scatter, index p, double divisor, index rank, double 
     if (!small.rotate())
         return PRINCOMP_LEFT_RANGE;
     small.mirror_back();
-    told[0] = std::max(trace, 0.0) / divisor;
-    told[1] = small.answer(power, divisor, rank, p, columns, variances, axes, told + 2);
+    rest[0] = std::max(trace, 0.0) / divisor;
+    rest[1] = small.answer(power, divisor, rank, p, columns, variances, axes, rest + 2);
     return PRINCOMP_DONE;
 }
 
@@ -267,8 +267,6 @@ PRINCOMP_EXPORT(spectrum_f64)(const double *scatter, std::ptrdiff_t p, double di
 
 // The mean and scatter of rows, as in gram.cpp, and behind them their spectrum.
 #define PRINCOMP_SMALL(name, In, moments)                                                          \
-    PRINCOMP_EXPORT(moments)(const In *, std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t,           \
-                             const double *, double *);                                            \
     PRINCOMP_EXPORT(name)(const In *x, std::ptrdiff_t m, std::ptrdiff_t p, std::ptrdiff_t stride,  \
                           double *out) {                                                           \
         const int answer =                                                                         \

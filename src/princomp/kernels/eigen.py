@@ -1,28 +1,21 @@
-"""The spectrum of a small scatter, where LAPACK's calls cost more than its arithmetic."""
+"""The spectrum of a small scatter: LAPACK's calls would cost more than its arithmetic."""
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from princomp.arrays import FloatArray, eigh, empty, fix_signs
 from princomp.kernels import native
+from princomp.kernels.signatures import SIZES
+from princomp.linalg import FloatArray, eigh, empty, fix_signs
 
-__all__ = ["MOST", "SmallFit", "SmallSpectrum", "moments_and_spectrum", "spectrum", "spectrum_twin"]
-
-# Columns up to here: as many as the compiled kernel has room for.
-MOST = 64
-
-_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
-_SIGNATURE = (_POINTER, _SIZE, ctypes.c_double, _SIZE, _POINTER)
-_SIGNATURE_OF_ROWS = (_POINTER, _SIZE, _SIZE, _SIZE, _POINTER)
+# Columns, at most: the compiled kernel has no room for more.
+MOST = SIZES["small_columns"]
 
 
 class SmallSpectrum(NamedTuple):
-    """What a scatter of p columns comes to.
+    """Spectrum of a scatter of p columns.
 
     Parameters
     ----------
@@ -57,9 +50,9 @@ class SmallFit(NamedTuple):
 def spectrum(
     scatter: FloatArray, divisor: float, rank: int, *, instructions: str = ""
 ) -> SmallSpectrum | None:
-    """Variances and all axes, or None where rotations do not end.
+    """Compute variances and all axes; None where rotations do not converge.
 
-    Columns without scatter have the last axes for themselves, and no entry in the others.
+    Each column without scatter has one of the last axes, and is zero in the others.
 
     Parameters
     ----------
@@ -68,11 +61,11 @@ def spectrum(
     divisor : float
         n − 1.
     rank : int
-        What it is at most.
+        Upper bound of the rank.
     instructions : str, optional
-        Another instruction set than the one in use.
+        Another instruction set than the one in use, or "numpy".
     """
-    kernel = _kernel("spectrum_f64", _SIGNATURE, instructions)
+    kernel = native.function("spectrum_f64", instructions)
     if kernel is None:
         return spectrum_twin(scatter, divisor, rank)
     p = len(scatter)
@@ -83,17 +76,16 @@ def spectrum(
 
 
 def moments_and_spectrum(rows: FloatArray) -> SmallFit | None:
-    """Of rows (n, p) that all count once, in one call: their moments, and the spectrum of these.
+    """Compute moments of unweighted rows (n, p) and their spectrum in one call.
 
-    None without compiled kernels as well, and where something is not finite or leaves the range.
+    None without compiled kernels, and where something is not finite or leaves the range.
 
     Parameters
     ----------
     rows : ndarray of shape (n, p)
         float32 or float64, at least two.
     """
-    of_doubles = rows.dtype.char == "d"
-    kernel = _kernel("small_f64" if of_doubles else "small_f32", _SIGNATURE_OF_ROWS, "")
+    kernel = native.function("small_f64" if rows.dtype.char == "d" else "small_f32")
     flags = rows.flags
     if kernel is None or not (flags.c_contiguous and flags.aligned):
         return None
@@ -118,13 +110,8 @@ def _read(out: FloatArray, start: int, p: int) -> SmallSpectrum:
     )
 
 
-@cache
-def _kernel(name: str, signature: tuple[Any, ...], instructions: str) -> Any:
-    return native.function(name, *signature, instructions=instructions)
-
-
 def spectrum_twin(scatter: FloatArray, divisor: float, rank: int) -> SmallSpectrum | None:
-    """The same by LAPACK."""
+    """LAPACK implementation of :func:`spectrum`."""
     diagonal, p = scatter.diagonal(), len(scatter)
     total = max(float(np.add.reduce(diagonal)), 0.0) / divisor
     order = np.argsort(diagonal == 0.0, kind="stable")
@@ -137,10 +124,10 @@ def spectrum_twin(scatter: FloatArray, divisor: float, rank: int) -> SmallSpectr
     values[rank:] = 0.0
     clipped = int((values < 0.0).sum())
     inner = inner * fix_signs(inner)[:, None]
-    inner += 0.0  # a zero stays +0 whatever the sign
+    inner += 0.0  # turns −0 into +0
     variances[:live] = np.maximum(values, 0.0)
     axes[:live, columns] = inner
     gram = axes @ axes.T
     gram.ravel()[:: p + 1] -= 1.0
-    away = float(np.maximum.reduce(np.abs(gram), axis=None))
-    return SmallSpectrum(variances, axes, total, away, clipped)
+    error = float(np.maximum.reduce(np.abs(gram), axis=None))
+    return SmallSpectrum(variances, axes, total, error, clipped)

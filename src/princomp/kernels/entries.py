@@ -1,27 +1,26 @@
-"""The parts of a CSR matrix, looked at before compiled code follows them."""
+"""The parts of a CSR matrix, checked before compiled code follows its indices."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
 from princomp.errors import DataError
-
-__all__ = ["Entries", "entries_of"]
+from princomp.linalg import FloatArray
 
 
 class Entries(NamedTuple):
-    """The parts of a CSR matrix (n, p), looked at: made by :func:`entries_of`.
+    """The parts of a CSR matrix (n, p), checked: made by :func:`entries_of`.
 
     Parameters
     ----------
     values : ndarray of shape (stored,)
         float32 or float64.
     columns, ends : ndarray of shape (stored,) and (n + 1,)
-        Of one kind of integer, 4 or 8 bytes.
+        Integers of 4 or 8 bytes, both alike.
     shape : tuple of int
     """
 
@@ -30,14 +29,27 @@ class Entries(NamedTuple):
     ends: NDArray[Any]
     shape: tuple[int, int]
 
+    @property
+    def kind(self) -> str:
+        """Kinds of the values and of the indices, as in the names of kernels."""
+        value = "f32" if self.values.dtype == np.float32 else "f64"
+        return f"{value}_{'i32' if self.columns.dtype == np.int32 else 'i64'}"
+
     def rows(self, part: slice) -> Entries:
-        """Some of the rows, one after the other; ``ends`` then need not begin at zero."""
+        """Return consecutive rows; ``ends`` then need not begin at zero."""
         start, stop, _ = part.indices(self.shape[0])
         return self._replace(ends=self.ends[start : stop + 1], shape=(stop - start, self.shape[1]))
 
+    def matrix(self) -> sp.csr_array:
+        """Return the rows as a SciPy array, without copying the values."""
+        first, last = self.ends[0], self.ends[-1]
+        ends = self.ends - first if first else self.ends
+        parts = (self.values[first:last], self.columns[first:last], ends)
+        return sp.csr_array(parts, shape=self.shape)
 
-def entries_of(matrix: Any) -> Entries:
-    """Parts of a CSR array that a compiled kernel may follow without looking.
+
+def entries_of(matrix: sp.csr_array) -> Entries:
+    """Check a CSR array, and return its parts for compiled kernels.
 
     Parameters
     ----------
@@ -47,7 +59,7 @@ def entries_of(matrix: Any) -> Entries:
     Raises
     ------
     DataError
-        An index that is no column, or rows that do not follow one another.
+        An index that is not a column, or rows that do not follow one another.
     """
     n, p = (int(length) for length in matrix.shape)
     values = np.ascontiguousarray(matrix.data)
@@ -58,9 +70,9 @@ def entries_of(matrix: Any) -> Entries:
     columns: NDArray[Any] = np.ascontiguousarray(matrix.indices, dtype=kind)
     ends: NDArray[Any] = np.ascontiguousarray(matrix.indptr, dtype=kind)
     stored = min(len(values), len(columns))
-    lawful = len(ends) == n + 1 and int(ends[0]) == 0 and int(ends[-1]) <= stored
-    if not (lawful and (ends[1:] >= ends[:-1]).all()):
-        raise _damaged("its rows do not end one after the other")
+    in_order = len(ends) == n + 1 and int(ends[0]) == 0 and int(ends[-1]) <= stored
+    if not (in_order and (ends[1:] >= ends[:-1]).all()):
+        raise _damaged("its row ends are not in ascending order")
     columns = columns[: ends[-1]]
     if len(columns) and not 0 <= int(columns.min()) <= int(columns.max()) < p:
         wrong = int(np.argmax((columns < 0) | (columns >= p)))
@@ -72,5 +84,5 @@ def _damaged(why: str, **place: int) -> DataError:
     return DataError(
         f"the sparse matrix is damaged: {why}",
         place=place,
-        hint="look how its indptr and indices were made",
+        hint="check how its indptr and indices were made",
     )

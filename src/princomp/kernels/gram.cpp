@@ -17,9 +17,11 @@ namespace {
 
 // Rows of a chunk: enough to make adding a tile to the scatter cheap, few enough to stay exact
 // in float32; and bytes of a packed chunk, about half of a core's second cache. A large scatter
-// is dear to add to, so there a chunk is long and lies in the third; larger ones are wide.cpp's.
-constexpr index CHUNK_ROWS = 256, CHUNK_BYTES = 512 * 1024, LARGE = 768;
-template <class T> constexpr index LONG_CHUNK = sizeof(T) == sizeof(double) ? 1024 : 512;
+// is expensive to add to, so there a chunk is long and lies in the third; larger ones are wide.cpp's.
+constexpr index CHUNK_ROWS = 256, CHUNK_BYTES = princomp_sizes::gram_chunk_bytes,
+                LARGE = princomp_sizes::gram_long_columns;
+template <class T> constexpr index LONG_CHUNK =
+    princomp_sizes::gram_long_rows / (sizeof(T) == sizeof(double) ? 1 : 2);
 // Rows whose mean is the first shift.
 constexpr index SAMPLE = 64;
 // Chunks that are added one by one. Equal ones round all one way, so their error grows with this.

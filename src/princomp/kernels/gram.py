@@ -9,14 +9,15 @@ the mean, which is known by then. See ``misled`` in gram.cpp for why once is eno
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import (
+from princomp.kernels import native
+from princomp.kernels.signatures import SIZES
+from princomp.linalg import (
     FloatArray,
     add_outer,
     column_sums,
@@ -25,19 +26,6 @@ from princomp.arrays import (
     scratch,
     two_sum,
 )
-from princomp.kernels import native
-
-__all__ = [
-    "BlockMoments",
-    "answer_of",
-    "chunk_bytes",
-    "misled",
-    "moments",
-    "moments_twin",
-    "products",
-    "sampled_rows",
-    "shift_of",
-]
 
 _SAMPLE = 64
 # 2³² over the golden ratio: multiples of it, modulo 2³², spread evenly and without a period.
@@ -51,12 +39,9 @@ _CHUNK_ROWS = 256
 # A float32 product below this may have lost digits to underflow.
 _FLOAT32_TINY = 2.0**-96
 
-_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
-_SIGNATURE = (_POINTER, _SIZE, _SIZE, _SIZE, _POINTER, _POINTER)
-
 
 class BlockMoments(NamedTuple):
-    """What became of a block.
+    """Mean and scatter of a block, or why there are none.
 
     Parameters
     ----------
@@ -94,44 +79,36 @@ def moments(
     precise : bool
         Multiply float32 rows in float64.
     instructions : str, optional
-        Another instruction set than the one in use.
+        Another instruction set than the one in use, or "numpy".
     """
-    kernel = _kernel(block.dtype.char, precise, instructions)
+    name = "f64" if block.dtype.char == "d" else "f32_precise" if precise else "f32"
+    kernel = native.function(f"moments_{name}", instructions)
     if kernel is None:
         return moments_twin(block, weights, precise=precise)
     m, p = block.shape
     block = native.plain_rows(block)
     step = block.strides[0] // block.itemsize
     out = empty(p * p + 2 * p)
-    if weights is None:
-        answer = kernel(native.address(block), m, p, step, None, native.address(out))
-    else:
+    if weights is not None:
         weights = native.plain_weights(weights, m)
-        answer = kernel(
-            *(native.address(block), m, p, step),
-            *(native.address(weights), native.address(out)),
-        )
+    where = native.address(weights)
+    answer = kernel(native.address(block), m, p, step, where, native.address(out))
     if answer == native.NO_MEMORY:
         raise MemoryError("no memory for a packed chunk of rows")
     return BlockMoments(answer, out[:p], out[p : 2 * p], out[2 * p :].reshape(p, p))
 
 
-@cache
-def _kernel(kind: str, precise: bool, instructions: str) -> Any:
-    name = "moments_f64" if kind == "d" else "moments_f32_precise" if precise else "moments_f32"
-    return native.function(name, *_SIGNATURE, instructions=instructions)
-
-
 def chunk_bytes(rows: int, columns: int) -> int:
-    """Memory that the kernel keeps in a thread for a packed chunk of rows, at most."""
-    # As in gram.cpp: half a megabyte, or 1,024 rows where they are long; rows are padded.
-    return min(2**19 if columns < 768 else 1024 * 8 * columns, 8 * rows * (columns + 16)) + 2**16
+    """Memory that the kernel keeps in a thread for a packed chunk of padded rows, at most."""
+    chunk, long_rows = SIZES["gram_chunk_bytes"], SIZES["gram_long_rows"]
+    most = chunk if columns < SIZES["gram_long_columns"] else long_rows * 8 * columns
+    return min(most, 8 * rows * (columns + 16)) + 2**16
 
 
 def moments_twin(
     block: FloatArray, weights: NDArray[np.float64] | None = None, *, precise: bool = False
 ) -> BlockMoments:
-    """The same by NumPy: panels multiplied in their precision, summed in float64."""
+    """NumPy implementation of :func:`moments`: panels multiplied in their precision."""
     block = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("="))
     m, p = block.shape
     dtype = np.dtype(np.float64) if precise else block.dtype
@@ -161,9 +138,9 @@ def answer_of(
     chunks: int,
     dtype: np.dtype[Any],
 ) -> int:
-    """What became of a block, by the sums (p,) of its shifted rows and those of their squares.
+    """Return the answer for a block from the sums (p,) of its shifted rows and of their squares.
 
-    ``dtype`` is that of the products, which are added in float64 after so many chunks.
+    ``dtype`` is that of the products, which are summed in float64 over so many ``chunks``.
     """
     if not np.isfinite(np.add.reduce(squares) + np.add.reduce(sums)):
         return native.NOT_FINITE
@@ -175,7 +152,7 @@ def answer_of(
 
 
 def misled(sums: FloatArray, squares: FloatArray, rows: float) -> bool:
-    """Whether a mean lies further from the shift than the rows lie from it, in some column.
+    """Whether some column's mean is further from the shift than the rows are from the mean.
 
     Parameters
     ----------
@@ -234,17 +211,16 @@ def products(rows: FloatArray) -> FloatArray:
 
 
 def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> FloatArray:
-    """A row near the mean, exact for constant columns; in the block's precision."""
+    """Return a row near the mean, exact for constant columns, in the block's precision."""
     if weights is not None:
         # A heavy row may lie anywhere: only the weighted mean is near enough for sure. Distances
-        # are measured from the heaviest row: a light one may lie so far out that they lose their
-        # digits.
+        # are measured from the heaviest row: a light outlier would cost them their digits.
         base, share = block[weights.argmax()], weights / weights.sum()
-        away = np.zeros(len(base))
+        distance = np.zeros(len(base))
         for start in range(0, len(block), _PANEL_ROWS):
             some = slice(start, start + _PANEL_ROWS)
-            away += share[some] @ (block[some] - base)
-        nearby: FloatArray = (base + away).astype(block.dtype)
+            distance += share[some] @ (block[some] - base)
+        nearby: FloatArray = (base + distance).astype(block.dtype)
         return nearby
     first = block[0]
     sample = block[sampled_rows(len(block))]

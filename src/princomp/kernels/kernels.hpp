@@ -6,8 +6,7 @@
 // can be linked into the code for another.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "exports.hpp"
 
 enum {
     PRINCOMP_DONE = 0,
@@ -15,9 +14,6 @@ enum {
     PRINCOMP_LEFT_RANGE = 2, // products of float32 numbers vanished
     PRINCOMP_NO_MEMORY = 3,
 };
-
-// Bytes of a cache line: buffers from Python are padded to, and begin at, multiples of it.
-#define PRINCOMP_LINE 64
 
 #if defined(_WIN32)
 #define PRINCOMP_VISIBLE __declspec(dllexport)
@@ -30,14 +26,8 @@ enum {
 // The head of an exported function: princomp_ISA_name, which answers one of the codes above.
 #define PRINCOMP_EXPORT(name) extern "C" PRINCOMP_VISIBLE int PRINCOMP_NAMED(PRINCOMP_ISA, name)
 
-// An exported function that copies the sizes by which Python makes buffers, at most `room` of them,
-// and returns how many there are. Python compares them with its own before it calls a kernel.
-#define PRINCOMP_SIZES(name, ...)                                                                  \
-    PRINCOMP_EXPORT(name)(std::ptrdiff_t *to, std::ptrdiff_t room) {                               \
-        using namespace PRINCOMP_ISA;                                                              \
-        const std::ptrdiff_t sizes[] = {__VA_ARGS__};                                              \
-        const std::ptrdiff_t count = sizeof(sizes) / sizeof(sizes[0]);                             \
-        for (std::ptrdiff_t i = 0; i < count && i < room; ++i)                                     \
-            to[i] = sizes[i];                                                                      \
-        return int(count);                                                                         \
-    }
+// Declared here, so that a definition with other arguments does not compile.
+#if defined(PRINCOMP_ISA)
+#define PRINCOMP_DECLARE(name, ...) PRINCOMP_EXPORT(name)(__VA_ARGS__);
+PRINCOMP_FUNCTIONS(PRINCOMP_DECLARE)
+#endif

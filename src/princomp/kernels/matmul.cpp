@@ -2,7 +2,7 @@
 //
 // Compiled once for each instruction set, like gram.cpp. Each number of the product is one sum
 // over the columns of its row, always in the same order, so a row's product has the same bits
-// whatever rows are multiplied with it. BLAS does not promise that: its kernels treat rows
+// for any other rows. BLAS does not promise that: its kernels treat rows
 // differently by their position in a tile.
 
 #include "vectors.hpp"
@@ -13,7 +13,8 @@ namespace PRINCOMP_ISA {
 namespace {
 
 // A panel is as many columns of the matrix as fill a cache line. A tile of the product is one
-// panel wide, or two where a line is a single vector, and as high as the registers allow.
+// panel wide, or two where a line is a single vector, and as high as the registers allow. The last
+// tile may be half a panel wide: its other vectors would be padding.
 template <int bytes> struct Tile {
     static constexpr int vectors = int(LINE) / bytes, panels = vectors == 1 ? 2 : 1;
     static constexpr int wide = vectors * panels;
@@ -27,11 +28,11 @@ constexpr index DEPTH = 384;
 
 // A whole tile of the product at `out`: written where `first`, else its sums go on. Row i of the
 // tile is row min(i, last) of x, so that tiles of fewer rows run the same code.
-template <class T, int bytes, int panels>
+template <class T, int bytes, int panels, int vectors>
 void tile(const T *x, index stride, int last, index depth, const T *packed, index apart, T *out,
           index out_stride, bool first) {
     typedef typename Vector<T, bytes>::type V;
-    constexpr int lanes = bytes / int(sizeof(T)), vectors = Tile<bytes>::vectors;
+    constexpr int line = int(LINE / sizeof(T));
     constexpr int wide = vectors * panels, height = Tile<bytes>::rows;
     const T *rows[height];
     V sums[height][wide] = {};
@@ -50,8 +51,7 @@ void tile(const T *x, index stride, int last, index depth, const T *packed, inde
         for (int panel = 0; panel < panels; ++panel)
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; ++v)
-                values[panel * vectors + v] =
-                    at<const V>(packed + panel * apart + j * vectors * lanes, v);
+                values[panel * vectors + v] = at<const V>(packed + panel * apart + j * line, v);
 #pragma GCC unroll 12
         for (int i = 0; i < height; ++i) {
             const T one = rows[i][j];
@@ -67,16 +67,17 @@ void tile(const T *x, index stride, int last, index depth, const T *packed, inde
             at<V>(out + i * out_stride, v) = sums[i][v];
 }
 
-// One or two panels of the product, a tile after the other.
-template <class T, int bytes, int panels>
+// One or two panels of the product, or some vectors of one, a tile after the other.
+template <class T, int bytes, int panels, int vectors = Tile<bytes>::vectors>
 void strip(const T *x, index stride, index m, index depth, const T *packed, index apart, T *out,
           index out_stride, index columns, bool first) {
-    constexpr int height = Tile<bytes>::rows, width = panels * int(LINE / sizeof(T));
+    constexpr int height = Tile<bytes>::rows;
+    constexpr int width = panels * vectors * bytes / int(sizeof(T));
     for (index i = 0; i < m; i += height, x += height * stride, out += height * out_stride) {
         const int count = m - i < height ? int(m - i) : height;
         if (count == height && columns >= width) {
-            tile<T, bytes, panels>(x, stride, count - 1, depth, packed, apart, out, out_stride,
-                                   first);
+            tile<T, bytes, panels, vectors>(x, stride, count - 1, depth, packed, apart, out,
+                                            out_stride, first);
             continue;
         }
         // A tile at the edge is made elsewhere, and copied as far as it belongs to the product.
@@ -84,7 +85,8 @@ void strip(const T *x, index stride, index m, index depth, const T *packed, inde
         const std::size_t used = sizeof(T) * (columns < width ? columns : width);
         for (int a = 0; a < count && !first; ++a)
             std::memcpy(whole + a * width, out + a * out_stride, used);
-        tile<T, bytes, panels>(x, stride, count - 1, depth, packed, apart, whole, width, first);
+        tile<T, bytes, panels, vectors>(x, stride, count - 1, depth, packed, apart, whole, width,
+                                        first);
         for (int a = 0; a < count; ++a)
             std::memcpy(out + a * out_stride, whole + a * width, used);
     }
@@ -94,12 +96,15 @@ template <class T, int bytes>
 int matmul(const T *x, index m, index k, index stride, const T *packed, index n, T *out,
            index out_stride) {
     constexpr index panel = LINE / index(sizeof(T)), panels = Tile<bytes>::panels;
+    constexpr int half = (Tile<bytes>::vectors + 1) / 2;
     const index parts = k > DEPTH ? (k + DEPTH - 1) / DEPTH : 1, most = (k + parts - 1) / parts;
     for (index part = 0, j = 0; part < parts; ++part, j += most) {
         const index depth = k - j < most ? k - j : most;
         for (index c = 0; c < n;) {
             const bool whole = n - c > panel;
-            (whole ? strip<T, bytes, panels> : strip<T, bytes, 1>)(
+            (whole                ? strip<T, bytes, panels>
+             : n - c <= panel / 2 ? strip<T, bytes, 1, half>
+                                  : strip<T, bytes, 1>)(
                 x + j, stride, m, depth, packed + c * k + j * panel, k * panel, out + c,
                 out_stride, n - c, j == 0);
             c += whole ? panel * panels : panel;

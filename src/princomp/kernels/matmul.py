@@ -1,50 +1,41 @@
-"""Rows times a matrix, where no row may change the bits of another."""
+"""Rows times a matrix, each row by itself: no row changes the bits of another."""
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
-from typing import Any
-
 import numpy as np
 
-from princomp.arrays import LINE, FloatArray, aligned
 from princomp.kernels import native
-
-__all__ = ["RightFactor"]
-
-_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
-_SIGNATURE = (_POINTER, _SIZE, _SIZE, _SIZE, _POINTER, _SIZE, _POINTER, _SIZE)
+from princomp.linalg import LINE, FloatArray, aligned
 
 
 class RightFactor:
-    """A matrix (k, n) that rows are multiplied with, each row by itself.
+    """A matrix (k, n) that multiplies rows, each row by itself.
 
-    A row's product has the same bits in any company. With BLAS they depend on the row's position
-    and on the number of rows, by an amount that the processor decides.
+    The bits of a row's product do not depend on other rows. With BLAS they depend on the row's
+    position and on the number of rows, in ways that differ between processors.
 
     Parameters
     ----------
     matrix : ndarray of shape (k, n)
         float32 or float64.
     instructions : str, optional
-        Another instruction set than the one in use; "numpy" for the twin.
+        Another instruction set than the one in use, or "numpy".
     """
 
     def __init__(self, matrix: FloatArray, *, instructions: str = "") -> None:
         self.shape, self.dtype = matrix.shape, matrix.dtype
-        self._kernel = _function(f"matmul_f{8 * matrix.itemsize}", instructions)
+        self._kernel = native.function(f"matmul_f{8 * matrix.itemsize}", instructions)
         self._factor = _packed(matrix) if self._kernel else np.ascontiguousarray(matrix)
 
     def times(self, rows: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """``rows @ matrix`` (m, n), in ``out`` where it is given.
+        """Compute ``rows @ matrix`` (m, n), in ``out`` if given.
 
         Parameters
         ----------
         rows : ndarray of shape (m, k)
             Of the matrix's precision, any strides.
         out : ndarray of shape (m, n), optional
-            Of the same precision, the numbers of each row side by side.
+            Of the matrix's precision, with contiguous rows.
         """
         (m, k), n, size = rows.shape, self.shape[1], self.dtype.itemsize
         out = np.empty((m, n), self.dtype) if out is None else out
@@ -53,10 +44,10 @@ class RightFactor:
         if not out.size:
             return out
         rows = native.plain_rows(rows)
-        if native.plain_rows(out) is not out:
-            raise ValueError("the numbers of a row of the product are not side by side")
+        if not native.is_plain(out):
+            raise ValueError("the rows of the product are not contiguous")
         if self._kernel is None:
-            # A product for each row: of one row with a matrix there is no other position.
+            # One product for each row, which then has no neighbours.
             np.matmul(rows[:, None, :], self._factor, out=out[:, None, :])
             return out
         self._kernel(
@@ -64,11 +55,6 @@ class RightFactor:
             *(native.address(self._factor), n, native.address(out), out.strides[0] // size),
         )
         return out
-
-
-@cache
-def _function(name: str, instructions: str) -> Any:
-    return native.function(name, *_SIGNATURE, instructions=instructions)
 
 
 def _packed(matrix: FloatArray) -> FloatArray:

@@ -1,8 +1,7 @@
-"""The compiled kernels, where there are any, and the choice among their instruction sets.
+"""The compiled library and the choice among its instruction sets.
 
-The library is plain C behind :mod:`ctypes`, which releases the GIL for each call. It is
-compiled when the package is installed; where no compiler was there, or another one than
-GCC or Clang, every kernel has a NumPy twin that takes its place.
+The library is plain C behind :mod:`ctypes`, which releases the GIL for each call. It is compiled
+when the package is installed with GCC or Clang; otherwise NumPy does the work of its kernels.
 """
 
 from __future__ import annotations
@@ -13,33 +12,27 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import MissingLibraryError, ParameterError
+from princomp.kernels.signatures import SIGNATURES, SIZES
 
-__all__ = [
-    "address",
-    "check_sizes",
-    "function",
-    "instruction_sets",
-    "name_in_use",
-    "plain_rows",
-    "plain_weights",
-    "tell_once",
-]
-
-# What each answers: the codes of kernels.hpp.
+# What a kernel answers: the codes of kernels.hpp.
 DONE, NOT_FINITE, LEFT_RANGE, NO_MEMORY = range(4)
 
-# As installed, and as built beside the sources by an editable installation.
+# As installed, and as built in place by an editable installation.
 _FILES = ("kernels.native", "kernels.inplace")
 # In the order of princomp_supported(): a processor runs the ones up to its number.
 _SETS = ("plain", "avx2", "avx512")
-# The user's word: one of the sets, or "numpy" for the twins.
+# The environment variable that chooses one of the sets, or "numpy".
 _VARIABLE = "PRINCOMP_KERNEL"
+_TYPES = {"p": ctypes.c_void_p, "n": ctypes.c_ssize_t, "d": ctypes.c_double}
+
+# Arguments are those of SIGNATURES; returns one of the codes.
+Kernel: TypeAlias = Callable[..., int]
 
 
 @cache
@@ -56,7 +49,7 @@ def _library() -> ctypes.CDLL | None:
 
 @cache
 def instruction_sets() -> tuple[str, ...]:
-    """Those that this machine can run, the quickest last; none where nothing was compiled."""
+    """Return the sets that this machine can run, the quickest last; none without a library."""
     library = _library()
     if library is None:
         return ()
@@ -69,106 +62,122 @@ def instruction_sets() -> tuple[str, ...]:
 
 @cache
 def name_in_use() -> str:
-    """The instruction set in use, or "numpy".
+    """Return the instruction set in use, or "numpy".
 
     Raises
     ------
     ParameterError
-        When the environment asks for one that is not here.
+        When the environment variable names one that this machine cannot run.
     """
-    there = instruction_sets()
-    asked = os.environ.get(_VARIABLE, "")
-    if not asked:
-        return there[-1] if there else "numpy"
-    if asked not in (*there, "numpy"):
+    available = instruction_sets()
+    chosen = os.environ.get(_VARIABLE, "")
+    if not chosen:
+        return available[-1] if available else "numpy"
+    if chosen not in (*available, "numpy"):
         raise ParameterError(
-            f"{_VARIABLE}={asked!r} is not among the kernels of this machine",
+            f"{_VARIABLE}={chosen!r} is not available on this machine",
             place={"parameter": _VARIABLE},
-            hint=f"choose one of {', '.join((*there, 'numpy'))}, or unset it",
+            hint=f"choose one of {', '.join((*available, 'numpy'))}, or unset it",
         )
-    return asked
+    return chosen
 
 
-def function(name: str, *types: Any, instructions: str = "") -> Callable[..., int] | None:
-    """A compiled kernel, or None where its twin is to be used.
+@cache
+def function(name: str, instructions: str = "") -> Kernel | None:
+    """Return a compiled kernel, or None where NumPy does its work.
 
     Parameters
     ----------
     name : str
-        Without ``princomp_`` and the instruction set.
-    types : ctypes types
-        Of its arguments.
+        One of ``SIGNATURES``.
     instructions : str, optional
-        Another set than the one in use.
+        Another instruction set than the one in use, or "numpy".
+
+    Raises
+    ------
+    MissingLibraryError
+        When the library belongs to another version of this package.
     """
     chosen = instructions or name_in_use()
     library = _library()
     if library is None or chosen == "numpy":
         return None
-    found: Callable[..., int] = library[f"princomp_{chosen}_{name}"]
-    found.argtypes = types  # type: ignore[attr-defined]
-    return found
+    check_table(chosen)
+    kernel: Kernel = library[f"princomp_{chosen}_{name}"]
+    kernel.argtypes = [_TYPES[letter] for letter in SIGNATURES[name]]  # type: ignore[attr-defined]
+    return kernel
 
 
-@cache
-def check_sizes(name: str, expected: tuple[int, ...], instructions: str = "") -> None:
-    """Refuse a library whose kernels take buffers of other sizes than this module makes.
-
-    Parameters
-    ----------
-    name : str
-        Of what ``PRINCOMP_SIZES`` exports.
-    expected : tuple of int
-        The sizes in its order.
-    instructions : str, optional
-        As for :func:`function`.
+def check_table(instructions: str) -> None:
+    """Refuse a library whose functions or buffers differ from ``SIGNATURES`` and ``SIZES``.
 
     Raises
     ------
     MissingLibraryError
     """
-    found = (ctypes.c_ssize_t * 8)()
-    try:
-        sizes = function(name, ctypes.c_void_p, ctypes.c_ssize_t, instructions=instructions)
-        if sizes is None:
-            return
-        count = sizes(ctypes.addressof(found), len(found))
-    except AttributeError:  # a library from before the sizes were exported
-        count = 0
-    if tuple(found[:count]) != expected:
+    expected = {**SIGNATURES, **{name: str(size) for name, size in SIZES.items()}}
+    found = dict(line.split(" ") for line in _exported(instructions).splitlines())
+    if found != expected:
+        names = sorted(expected.keys() | found.keys())
+        wrong = [name for name in names if found.get(name) != expected.get(name)]
         raise MissingLibraryError(
-            f"the compiled kernels belong to another version of princomp: {name} are "
-            f"{list(found[:count])}, and {list(expected)} are expected",
+            f"the compiled kernels belong to another version of princomp: {wrong[0]} is "
+            f"{found.get(wrong[0])}, expected {expected.get(wrong[0])}",
             hint="reinstall princomp, so that its kernels are compiled again; "
             f"{_VARIABLE}=numpy works without them",
         )
 
 
+@cache
+def _exported(instructions: str) -> str:
+    """Return the table of exports.hpp; nothing from a library that has none."""
+    library = _library()
+    assert library is not None
+    text = ctypes.create_string_buffer(2**13)
+    try:
+        table = library[f"princomp_{instructions}_table"]
+    except AttributeError:
+        return ""
+    length = table(text, ctypes.c_ssize_t(len(text)))
+    assert length < len(text)
+    return text.value.decode()
+
+
 def address(array: NDArray[Any] | None, first: int = 0) -> int | None:
-    """Where an array lies, from this row on; null for none."""
+    """Return the address of an array, or of one of its rows; None (null) for None."""
     if array is None:
         return None
     try:
-        # A third of the time of what NumPy offers, but not for arrays that are read-only, cut or
-        # empty.
+        # A third of the time of ``array.ctypes.data``, but not for read-only, sliced or
+        # empty arrays.
         at = ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
     except (TypeError, ValueError, BufferError):
         at = int(array.ctypes.data)
     return at + first * array.strides[0] if first else at
 
 
-def plain_rows(rows: NDArray[Any]) -> NDArray[Any]:
-    """The rows; a copy unless the numbers of each lie side by side, as this machine has them."""
-    size = rows.itemsize
+def is_plain(rows: NDArray[Any]) -> bool:
+    """Whether the numbers of each row are contiguous, aligned, and whole numbers apart."""
     step, across = rows.strides
-    lawful = (across == size or rows.shape[1] == 1) and step % size == 0
-    if lawful and rows.flags.aligned and rows.dtype.isnative:
+    size = rows.itemsize
+    contiguous = (across == size or rows.shape[1] == 1) and step % size == 0
+    return contiguous and rows.flags.aligned
+
+
+def plain_rows(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows, copied unless kernels can read them: see :func:`is_plain`."""
+    if is_plain(rows) and rows.dtype.isnative:
         return rows
     return np.array(rows, dtype=rows.dtype.newbyteorder("="), order="C")
 
 
+def contiguous(*arrays: NDArray[Any] | None) -> list[NDArray[Any] | None]:
+    """Return the arrays in C order, copied where they are not. Keep them until a kernel is done."""
+    return [None if array is None else np.ascontiguousarray(array) for array in arrays]
+
+
 def plain_weights(weights: NDArray[Any], rows: int) -> NDArray[Any]:
-    """One float64 a row, side by side."""
+    """Return weights (rows,) as contiguous float64."""
     plain = np.ascontiguousarray(weights, dtype=np.float64)
     if plain.shape != (rows,):
         raise ValueError(f"{plain.shape} weights for {rows} rows")
@@ -176,12 +185,12 @@ def plain_weights(weights: NDArray[Any], rows: int) -> NDArray[Any]:
 
 
 @cache
-def tell_once() -> None:
-    """Say, once a process, that large work goes on without the compiled kernels."""
+def warn_without_kernels() -> None:
+    """Log, once a process, that there are no compiled kernels."""
     if name_in_use() == "numpy" and not os.environ.get(_VARIABLE):
         logging.getLogger("princomp").warning(
             "princomp runs without its compiled kernels, two to four times slower on large "
-            "tables: no compiler for them was there when it was installed. With GCC or Clang: "
+            "tables: it was installed without a compiler. With GCC or Clang: "
             "pip install --force-reinstall --no-binary princomp princomp; "
             "%s=numpy silences this.",
             _VARIABLE,

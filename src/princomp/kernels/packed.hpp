@@ -35,7 +35,7 @@ template <class In, class T, int bytes, bool weighted, bool squared = false> str
     Packed(const In *x, index m, index stride, const Columns<T, bytes> &columns, const T *shift,
            const double *roots)
         : x(x), stride(stride), columns(columns), shift(shift), roots(roots) {
-        const index read = columns.rest ? p + columns.beside : padded;
+        const index read = columns.rest ? p + columns.remaining : padded;
         const index spare = (m - 1) * stride + columns.count - read; // the last begins here
         safe = spare < 0 ? 0 : stride ? spare / stride + 1 : m;
         for (index i = 0; i < lanes; ++i)
@@ -101,8 +101,8 @@ template <class In, class T, int bytes, bool weighted, bool squared = false> str
                 }
     }
 
-    // The columns beside the vectors, of some rows: by fours, the last of them filled up.
-    void beside(index row, index rows, T *to, double *sums) const {
+    // The remaining columns, of some rows: by fours, the last of them filled up.
+    void remaining(index row, index rows, T *to, double *sums) const {
         typedef typename Vector<T, FEW * sizeof(T)>::type Four;
         for (index b = 0; b < columns.rest; b += FEW) {
             const index count = columns.rest - b < FEW ? columns.rest - b : FEW;
@@ -132,7 +132,7 @@ template <class In, class T, int bytes, bool weighted, bool squared = false> str
                 } else {
                     total += value;
                 }
-                store(to + r * columns.beside + b, value);
+                store(to + r * columns.remaining + b, value);
             }
             for (index i = 0; i < count; ++i)
                 sums[p + b + i] += double(total[i]);
@@ -160,14 +160,14 @@ template <class In, class T, int bytes, bool weighted, bool squared = false> str
                 }
             }
             if constexpr (Columns<T, bytes>::can_split)
-                beside(row + done, now, to + padded * held + done * columns.beside, sums);
+                remaining(row + done, now, to + padded * held + done * columns.remaining, sums);
         }
         for (index panel = 0; panel < padded; panel += width) {
             const index step = padded - panel < width ? padded - panel : width;
             std::memset(to + panel * held + rows * step, 0, sizeof(T) * step * (held - rows));
         }
-        std::memset(to + padded * held + rows * columns.beside, 0,
-                    sizeof(T) * columns.beside * (held - rows));
+        std::memset(to + padded * held + rows * columns.remaining, 0,
+                    sizeof(T) * columns.remaining * (held - rows));
     }
 };
 

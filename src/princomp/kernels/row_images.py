@@ -1,45 +1,35 @@
-"""Products of dense rows with vectors as long as there are rows, there and back, in one read."""
+"""Products AAᵀY of dense rows with vectors as long as there are rows, in one read."""
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
-from typing import Any
-
 import numpy as np
 
-from princomp.arrays import FloatArray, scratch
 from princomp.kernels import native
 from princomp.kernels.dense import (
     TILE,
     Affine,
     backward,
     check,
-    check_strips,
     empty_scores,
     filled_scores,
     forward,
 )
-
-__all__ = ["row_images"]
+from princomp.linalg import FloatArray, scratch
 
 # Bytes of tiles of all rows that the kernel centres at a time, at most. On two cores 1,000 × 20,000
 # takes 1.4 (float64) and 1.2 times as long in tiles of half that width, and 2,000 × 20,000 1.3 and
 # 1.2 times as long in two reads; 4,000 × 12,000 is where reading twice is as quick.
-_ROOM = 2**22
-
-_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
-_SIGNATURE = (_POINTER,) + (_SIZE,) * 3 + (_POINTER,) * 6 + (_SIZE,) + (_POINTER,) * 5
+_TILES_BYTES = 2**22
 
 
-def row_images(
+def images_of_rows(
     rows: Affine,
     left: FloatArray,
     *,
     low: FloatArray | None = None,
     instructions: str = "",
 ) -> tuple[FloatArray, FloatArray]:
-    """A (Aᵀ Y − low (rᵀ Y)) in the precision of A, and the sums lowᵀ (the same).
+    """Compute A B for B = Aᵀ Y − low (rᵀ Y), and the sums lowᵀ B.
 
     Parameters
     ----------
@@ -55,6 +45,7 @@ def row_images(
     Returns
     -------
     product : ndarray of shape (m, w)
+        In the precision of A.
     sums : ndarray of shape (w,)
         In float64.
     """
@@ -62,24 +53,24 @@ def row_images(
     check(rows, left, m)
     rooted = left if rows.roots is None else left * rows.roots[:, None]
     summed = rooted.sum(axis=0, dtype=np.float64)
-    met = m * TILE <= _ROOM
-    kernel = rows.kernel(_function, "row_pass", instructions) if met else None
+    fits = m * TILE <= _TILES_BYTES
+    kernel = rows.kernel("row_pass", instructions) if fits else None
     if kernel is None:
-        return _one_after_the_other(rows, left, low, summed, instructions)
+        return _in_two_reads(rows, left, low, summed, instructions)
     given = filled_scores(rows, left)
     product, sums = empty_scores(rows, left), np.zeros(w)
     _call(kernel, rows, given, low, summed, product, sums)
     return product[:m], sums
 
 
-def _one_after_the_other(
+def _in_two_reads(
     rows: Affine,
     left: FloatArray,
     low: FloatArray | None,
     summed: FloatArray,
     instructions: str,
 ) -> tuple[FloatArray, FloatArray]:
-    """The same in two reads of the rows."""
+    """Compute :func:`images_of_rows` in two reads of the rows."""
     shape = (rows.shape[1], left.shape[1])
     weights = scratch("row weights", shape, np.float64)
     weights[:] = 0.0
@@ -96,7 +87,7 @@ def _one_after_the_other(
 
 
 def _call(
-    kernel: Any,
+    kernel: native.Kernel,
     rows: Affine,
     given: FloatArray,
     low: FloatArray | None,
@@ -104,27 +95,14 @@ def _call(
     product: FloatArray,
     sums: FloatArray,
 ) -> None:
-    (m, p), w, size = rows.shape, given.shape[1], rows.dtype.itemsize
-    tile = TILE // size
-    room = scratch("row room", (len(given), tile), rows.dtype)
+    w, tile = given.shape[1], TILE // rows.dtype.itemsize
+    tiles = scratch("row tiles", (len(given), tile), rows.dtype)
     part = scratch("row part", (tile, w), rows.dtype)
     weights = scratch("row weights", (tile, w), np.float64)
-    arrays = [
-        None if one is None else np.ascontiguousarray(one)
-        for one in (rows.high, rows.divisor, rows.roots, given, low, summed)
-    ]
+    arrays = native.contiguous(rows.high, rows.divisor, rows.roots, given, low, summed)
     kernel(
-        rows.data.ctypes.data,
-        m,
-        p,
-        rows.data.strides[0] // size,
-        *(native.address(one) for one in arrays),
+        *rows.place,
+        *map(native.address, arrays),
         w,
-        *(native.address(one) for one in (room, part, weights, product, sums)),
+        *map(native.address, (tiles, part, weights, product, sums)),
     )
-
-
-@cache
-def _function(name: str, instructions: str) -> Any:
-    check_strips(instructions)
-    return native.function(name, *_SIGNATURE, instructions=instructions)

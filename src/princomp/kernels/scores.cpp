@@ -12,13 +12,13 @@ namespace PRINCOMP_ISA {
 namespace {
 
 // Rows that are multiplied together: each value of an axis serves all of them.
-constexpr int ROWS = 8;
+constexpr int ROWS = princomp_sizes::score_rows;
 // Vectors of an axis block: ROWS times as many sums, and the vectors, fill the registers.
 constexpr int WIDEST = PRINCOMP_REGISTERS >= 32 ? 3 : 1;
 
 // Bytes of a row up to which centred rows are so far apart that their places are known here: eight
 // others do not fit the registers.
-constexpr index APART = 1024;
+constexpr index APART = princomp_sizes::score_row_bytes;
 
 // `wide` vectors of scores of ROWS centred rows, `count` of them stored. The rows are `known`
 // numbers apart, or p where that is zero.

@@ -15,8 +15,8 @@ namespace {
 // Rows of a strip, and numbers of a tile in each row, which are as many from one row of it to the
 // next: known here, since otherwise the places of eight rows do not fit the registers. With its
 // share of the vectors a tile leaves room in the first cache.
-constexpr int ROWS = 8;
-constexpr index TILE_BYTES = 1024;
+constexpr int ROWS = princomp_sizes::strip_rows;
+constexpr index TILE_BYTES = princomp_sizes::tile_bytes;
 template <class T> constexpr index TILE = TILE_BYTES / index(sizeof(T));
 // Rows whose products are summed in their own precision.
 constexpr index CHUNK_ROWS = 512;

@@ -17,7 +17,7 @@ namespace {
 
 using index = std::ptrdiff_t;
 
-// Columns of a tile are broadcast one by one: four, or eight where few vectors stand beside them.
+// Columns of a tile are broadcast one by one: four, or eight where there are few vectors.
 constexpr int FEW = 4, MANY = 8;
 // Sums that keep the processor's multipliers busy.
 constexpr int ENOUGH_SUMS = 8;
@@ -151,33 +151,33 @@ template <class T, int bytes> index left_columns(index rows, index padded) {
 }
 
 // Columns in whole vectors, and the few that would leave most of another one empty: these are
-// packed beside one another, to be broadcast one by one over the vectors of all others.
+// packed next to each other, to be broadcast one by one over the vectors of all others.
 template <class T, int bytes> struct Columns {
     static constexpr index lanes = bytes / index(sizeof(T));
     // Half of a vector is more than a panel of them; and of few vectors the last is no great loss.
     static constexpr bool can_split = FEW <= lanes / 2;
     static constexpr index SPLIT = 3;
     index count, main, padded; // of all; of those in vectors, without and with what fills them up
-    index rest, beside;        // of the others, and the width of their panel
+    index rest, remaining;     // of the others, and the width of their panel
     explicit Columns(index p, bool split) : count(p) {
         const index over = p % lanes;
         rest = can_split && split && p >= SPLIT * lanes && over <= lanes / 2 ? over : 0;
         main = p - rest;
         padded = (main + lanes - 1) / lanes * lanes;
-        beside = (rest + FEW - 1) / FEW * FEW;
+        remaining = (rest + FEW - 1) / FEW * FEW;
     }
     // Numbers of so many packed rows, and those that are read past them.
-    index packed(index rows) const { return rows * (padded + beside) + past; }
+    index packed(index rows) const { return rows * (padded + remaining) + past; }
     static constexpr index past = lanes > MANY ? lanes : MANY;
 };
 
-// Products of the columns beside the vectors with all, added to the scatter's last rows: what
+// Products of the remaining columns with all, added to the scatter's last rows: what
 // belongs above the diagonal is below it.
 template <class T, int bytes>
-void add_beside(const T *packed, index rows, const Columns<T, bytes> &columns, Ahead &ahead,
+void add_remaining(const T *packed, index rows, const Columns<T, bytes> &columns, Ahead &ahead,
                 const Scatter &scatter) {
     constexpr index lanes = bytes / index(sizeof(T)), width = panel_width<T, bytes>();
-    const index main = columns.main, step = columns.beside;
+    const index main = columns.main, step = columns.remaining;
     const T *few = packed + columns.padded * rows;
     for (index i = 0; i < columns.rest; i += FEW) {
         const index height = columns.rest - i;
@@ -228,17 +228,17 @@ void add_group(const T *packed, const T *other, index rows, const Columns<T, byt
     }
 }
 
-// The upper triangle of a packed chunk's products, added to the scatter (p, p); see `add_beside`.
+// The upper triangle of a packed chunk's products, added to the scatter (p, p); see `add_remaining`.
 template <class T, int bytes>
 void add_products(const T *packed, index rows, const Columns<T, bytes> &columns, Ahead ahead,
                   const Scatter &scatter) {
     const index some = left_columns<T, bytes>(rows, columns.padded);
     for (index begin = 0; begin < columns.main; begin += some)
         add_group<T, bytes>(packed, packed, rows, columns, begin, begin + some, ahead, scatter);
-    add_beside<T, bytes>(packed, rows, columns, ahead, scatter);
+    add_remaining<T, bytes>(packed, rows, columns, ahead, scatter);
 }
 
-// One upper triangle, with what `add_beside` left below it, added to another.
+// One upper triangle, with what `add_remaining` left below it, added to another.
 template <class T, int bytes>
 void add_upper(const double *from, const Columns<T, bytes> &columns, double *to) {
     const index p = columns.count;
@@ -247,7 +247,7 @@ void add_upper(const double *from, const Columns<T, bytes> &columns, double *to)
             to[i * p + j] += from[i * p + j];
 }
 
-// The last rows of the lower triangle that `add_beside` left, as columns of the upper one.
+// The last rows of the lower triangle that `add_remaining` left, as columns of the upper one.
 template <class T, int bytes> void lift(double *scatter, const Columns<T, bytes> &columns) {
     const index p = columns.count;
     for (index j = columns.main; j < p; ++j)
@@ -270,7 +270,7 @@ inline void turn(double *scatter, index p, index i, index j) {
 
 // Some rows of the upper triangle turned into columns of the lower one, by squares whose rows lie
 // in few pages of memory.
-constexpr index MIRRORED = 64;
+constexpr index MIRRORED = princomp_sizes::wide_mirrored_rows;
 [[maybe_unused]] __attribute__((noinline)) void mirror(double *scatter, index p, index top) {
     constexpr index side = 8;
     for (index left = top; left < p; left += MIRRORED)

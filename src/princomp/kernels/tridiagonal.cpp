@@ -1,4 +1,4 @@
-// A symmetric matrix made tridiagonal by mirrors (Householder), by several threads.
+// A symmetric matrix reduced to tridiagonal form by Householder reflectors, by several threads.
 //
 // Compiled once for each instruction set. As LAPACK's dsytrd: a panel of columns is reduced one
 // after the other, each with a product of the matrix, and what they do to the rest is added at once
@@ -6,7 +6,7 @@
 // memory, and LAPACK gives them to one thread.
 //
 // One thread leads; the others help where there are pieces to claim. Pieces are the same however
-// many help, and whoever comes late, or never, is not waited for.
+// many help, and a thread that comes late, or never, is not waited for.
 
 #include "tiles.hpp"
 
@@ -117,26 +117,26 @@ struct Reduction {
     double *into, *outof;             // coefficients of a panel's columns, twice (PANEL)
     // What is being done: the panel's first column, those of it that are done, and this one.
     index panel = 0, count = 0, column = 0;
-    double tau = 0.0, more = 0.0; // `more` times its mirror is still to be added to the last of w
+    double tau = 0.0, more = 0.0; // `more` times its reflector is still to be added to the last of w
 
-    const double *mirror(index s) const { return a + (panel + s) * n; }
+    const double *reflector(index s) const { return a + (panel + s) * n; }
     double *image(index s) const { return w + s * n; }
 
     // ---- pieces ------------------------------------------------------------------------
 
-    // Entries of this column: what the panel's mirrors before it did to them, and their squares.
+    // Entries of this column: what the panel's reflectors before it did to them, and their squares.
     void update(index piece) const {
         const index begin = column + piece * ENTRIES;
         const index end = begin + ENTRIES < n ? begin + ENTRIES : n;
         double *x = a + column * n;
         if (count) {
             double *last = image(count - 1);
-            const double *v = mirror(count - 1);
+            const double *v = reflector(count - 1);
             for (index i = begin; i < end; ++i)
                 last[i] += more * v[i];
         }
         for (index s = 0; s < count; ++s) {
-            const double *v = mirror(s), *z = image(s);
+            const double *v = reflector(s), *z = image(s);
             const double one = into[s], other = outof[s];
             for (index i = begin; i < end; ++i)
                 x[i] -= v[i] * one + z[i] * other;
@@ -175,7 +175,7 @@ struct Reduction {
         const index first = (piece - products()) * DOTS;
         for (index s = first; s < first + DOTS && s < count; ++s) {
             into[s] = dot(image(s) + column + 1, v, size());
-            outof[s] = dot(mirror(s) + column + 1, v, size());
+            outof[s] = dot(reflector(s) + column + 1, v, size());
         }
     }
 
@@ -191,7 +191,7 @@ struct Reduction {
                 y[i] += part[i];
         }
         for (index s = 0; s < count; ++s) {
-            const double *v = mirror(s), *z = image(s);
+            const double *v = reflector(s), *z = image(s);
             const double one = into[s], other = outof[s];
             for (index i = begin; i < end; ++i)
                 y[i] -= v[i] * one + z[i] * other;
@@ -201,14 +201,14 @@ struct Reduction {
         sums[piece] = dot(y + begin, a + column * n + begin, end - begin);
     }
 
-    // Mirrors and images of a panel side by side, and the same with the other first, negated.
+    // Reflectors and images of a panel side by side, and the same with the other first, negated.
     void pack(index piece) const {
         constexpr index width = panel_width<double, bytes>();
         const index first = panel + count, rest = n - first, padded = (rest + lanes - 1) / lanes * lanes;
         const index begin = piece * width, step = padded - begin < width ? padded - begin : width;
         double *one = left + begin * 2 * count, *other = right + begin * 2 * count;
         for (index s = 0; s < count; ++s) {
-            const double *v = mirror(s) + first + begin, *z = image(s) + first + begin;
+            const double *v = reflector(s) + first + begin, *z = image(s) + first + begin;
             double *v_one = one + s * step, *z_one = one + (count + s) * step;
             double *z_other = other + s * step, *v_other = other + (count + s) * step;
             for (index i = 0; i < step; ++i) {
@@ -295,7 +295,7 @@ struct Reduction {
         return sum;
     }
 
-    // The mirror that leaves one entry of this column beside the diagonal; that entry.
+    // The reflector that leaves one entry of this column off the diagonal; that entry.
     double reflect(double squares) {
         double *x = a + column * n;
         const double alpha = x[column + 1];
@@ -312,7 +312,7 @@ struct Reduction {
         return beta;
     }
 
-    void lead(Shared &shared, double *diagonal, double *beside, double *factors) {
+    void lead(Shared &shared, double *diagonal, double *off_diagonal, double *factors) {
         for (column = 0; column < n; ++column) {
             if (count == PANEL) {
                 finish_panel(shared);
@@ -320,7 +320,7 @@ struct Reduction {
                 count = 0;
             }
             for (index s = 0; s < count; ++s) {
-                outof[s] = mirror(s)[column];
+                outof[s] = reflector(s)[column];
                 into[s] = image(s)[column] + (s + 1 == count ? more * outof[s] : 0.0);
             }
             const index entries = (n - column + ENTRIES - 1) / ENTRIES;
@@ -328,7 +328,7 @@ struct Reduction {
             diagonal[column] = a[column * n + column];
             if (column + 1 == n)
                 return;
-            beside[column] = reflect(total(entries));
+            off_diagonal[column] = reflect(total(entries));
             factors[column] = tau;
             more = 0.0;
             if (tau == 0.0) {
@@ -344,12 +344,12 @@ struct Reduction {
         }
     }
 
-    // What a panel's mirrors did to the rest of the matrix.
+    // Apply a panel's reflectors to the rest of the matrix.
     void finish_panel(Shared &shared) {
         const index rest = n - panel - count, width = panel_width<double, bytes>();
         double *last = image(count - 1);
         for (index i = panel + count; i < n; ++i)
-            last[i] += more * mirror(count - 1)[i];
+            last[i] += more * reflector(count - 1)[i];
         const index padded = (rest + lanes - 1) / lanes * lanes;
         all(shared, PACK, (padded + width - 1) / width);
         all(shared, REST, (rest + GROUP - 1) / GROUP);
@@ -365,12 +365,12 @@ PRINCOMP_EXPORT(tridiagonal_numbers)(std::ptrdiff_t n) {
     return int((PANEL + SPANS) * n + 2 * packed_numbers(n) + entry_pieces(n) + 2 * PANEL);
 }
 
-// a (n, n): of a symmetric matrix the upper triangle; written over by the mirrors, row by row beside
-// the diagonal, as dsytrd leaves them in the lower triangle of columns. diagonal (n), beside and
+// a (n, n): of a symmetric matrix the upper triangle; written over by the reflectors, row by row off
+// the diagonal, as dsytrd leaves them in the lower triangle of columns. diagonal (n), off_diagonal and
 // factors (n − 1); memory: `tridiagonal_numbers`; shared: a cache line of zeros, the one of those
 // who help. Returns when all is done, and lets them go.
 PRINCOMP_EXPORT(tridiagonal_f64)
-(double *a, std::ptrdiff_t n, double *diagonal, double *beside, double *factors, double *memory,
+(double *a, std::ptrdiff_t n, double *diagonal, double *off_diagonal, double *factors, double *memory,
  void *shared) {
     using namespace PRINCOMP_ISA;
     const std::ptrdiff_t packed = packed_numbers(n);
@@ -379,7 +379,7 @@ PRINCOMP_EXPORT(tridiagonal_f64)
     double *into = sums + entry_pieces(n), *outof = into + PANEL;
     Shared &all = *static_cast<Shared *>(shared);
     Reduction reduction{a, n, images, spans, left, right, sums, into, outof};
-    reduction.lead(all, diagonal, beside, factors);
+    reduction.lead(all, diagonal, off_diagonal, factors);
     all.ticket.store(OVER, std::memory_order_release);
     return PRINCOMP_DONE;
 }

@@ -14,7 +14,8 @@ namespace {
 
 // Rows of a chunk at most. Rows of the scatter of which groups are multiples, so that each begins
 // with a panel.
-constexpr index MOST_ROWS = 1024, GROUP = 48;
+constexpr index MOST_ROWS = princomp_sizes::wide_chunk_rows,
+                GROUP = princomp_sizes::wide_group_rows;
 // Python pads columns, and what is read past the last, to as many numbers as a line has floats.
 static_assert(Columns<float, PRINCOMP_LANES>::past <= PRINCOMP_LINE / index(sizeof(float)) &&
                   Columns<double, PRINCOMP_LANES>::past <= PRINCOMP_LINE / index(sizeof(float)) &&
@@ -102,5 +103,3 @@ PRINCOMP_EXPORT(wide_mirror)
         PRINCOMP_ISA::mirror(scatter, p, top);
     return PRINCOMP_DONE;
 }
-
-PRINCOMP_SIZES(wide_sizes, MOST_ROWS, GROUP, MIRRORED, PRINCOMP_LINE)

@@ -1,26 +1,22 @@
 """A block of wide rows added to a scatter in place, by several threads at once.
 
-Where a scatter is large, one for each block and each thread costs more to write, mirror and
-merge than a core has time for. Here all threads work on the same: they pack a block's chunks
-of rows, and then each takes groups of the scatter's rows. Every number of the scatter is the
-same sum in the same order, however many threads there are.
+Where a scatter is large, one for each block and each thread costs too much to write, mirror and
+merge. Here all threads work on the same scatter: they pack chunks of rows, and then each adds to
+groups of the scatter's rows. Every number of the scatter is the same sum in the same order for any
+number of threads.
 """
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import LINE, FloatArray, aligned, empty, unwritten
 from princomp.kernels import native
 from princomp.kernels.gram import answer_of, misled, shift_of
-from princomp.threads import default_threads, in_order
-
-__all__ = ["WIDE", "Packed", "add", "mirror", "packed", "packed_bytes"]
+from princomp.kernels.signatures import SIZES
+from princomp.linalg import LINE, FloatArray, aligned, default_threads, empty, in_order, unwritten
 
 # Columns from which on this is quicker than a scatter a block: at 500, where that stays in the
 # cache, it takes 1.3 times as long, at 768 1.05, at 1,000 0.9 in float32 and as long in float64,
@@ -28,31 +24,25 @@ __all__ = ["WIDE", "Packed", "add", "mirror", "packed", "packed_bytes"]
 WIDE = 1024
 # Bytes of a column of a packed chunk: 1,024 numbers, or 512 in float32, whose products are summed
 # in their own precision over a chunk.
-_CHUNK_BYTES = {8: 2**13, 4: 2**11}
+_CHUNK_BYTES = {8: 8 * SIZES["wide_chunk_rows"], 4: 4 * SIZES["wide_chunk_rows"] // 2}
 # Rows of the scatter that a thread works on at a time: their columns of a chunk stay in its second
 # cache. Fewer where they would not go round. Each group begins with a panel of wide.cpp: of
 # 48 columns, or of a share of them.
-_GROUP, _PANEL, _TURNS = {8: 144, 4: 240}, 48, 3
-# Rows that are turned into columns at a time, a multiple of the kernel's squares.
-_SQUARE = 64
-_TURNED = 4 * _SQUARE
+_GROUP, _PANEL, _TURNS = {8: 144, 4: 240}, SIZES["wide_group_rows"], 3
+# Rows that are mirrored at a time.
+_MIRRORED = 4 * SIZES["wide_mirrored_rows"]
 # Numbers of a vector at most: columns are padded to whole vectors.
 _VECTOR = LINE // 4
 
-_SIZE, _POINTER = ctypes.c_ssize_t, ctypes.c_void_p
-_PACK = (_POINTER, _SIZE, _SIZE, _SIZE) + (_POINTER,) * 4
-_ADD = (_POINTER,) + (_SIZE,) * 6 + (_POINTER, _POINTER, ctypes.c_double, _POINTER, _POINTER)
-_MIRROR = (_POINTER, _SIZE, _SIZE, _SIZE)
-
 
 class Packed(NamedTuple):
-    """A block, shifted near its mean and packed: what there is to add to a scatter.
+    """A block, shifted near its mean and packed, ready to be added to a scatter.
 
     Parameters
     ----------
     answer : int
         ``native.DONE``, ``LEFT_RANGE`` or ``NOT_FINITE``, as of
-        :class:`~princomp.kernels.gram.BlockMoments`; nothing may be added but what is done.
+        :class:`~princomp.kernels.gram.BlockMoments`. Only a block that is DONE can be added.
     rows : float
         Sum of the weights.
     shift : ndarray of shape (p,)
@@ -60,11 +50,11 @@ class Packed(NamedTuple):
     sums, squares : ndarray of shape (p,)
         Of the shifted rows, and of their squares.
     memory : ndarray
-        Of the packed numbers, to be used again by the next block.
+        The packed numbers; reused by the next block.
     shape : tuple of int
         Rows and columns.
     chunk : int
-        Rows of a chunk; 0 for the twin, whose numbers are in the order of the rows.
+        Rows of a chunk; 0 without compiled kernels, where numbers are in the order of the rows.
     """
 
     answer: int
@@ -91,7 +81,7 @@ def packed(
     threads: int | None = None,
     instructions: str = "",
 ) -> Packed:
-    """Pack at least one row, and look whether all that is in it can be summed.
+    """Pack at least one row, and check that its sums and squares are in range.
 
     Parameters
     ----------
@@ -102,17 +92,17 @@ def packed(
     precise : bool
         Multiply float32 rows in float64.
     memory : ndarray, optional
-        That another block was packed in.
+        Memory of another packed block, to be reused.
     threads : int, optional
         All processors by default.
     instructions : str, optional
-        Another instruction set than the one in use; "numpy" for the twin.
+        Another instruction set than the one in use, or "numpy".
     """
     m, p = block.shape
     block = native.plain_rows(block)
     dtype = np.dtype(np.float64) if precise else block.dtype
     name = f"wide_pack_f{8 * block.itemsize}" + "_precise" * (dtype != block.dtype)
-    kernel = None if instructions == "numpy" else _function(name, _PACK, instructions)
+    kernel = native.function(name, instructions)
     if weights is not None:
         weights = native.plain_weights(weights, m)
     size = dtype.itemsize
@@ -162,7 +152,7 @@ def _chunk_numbers(rows: int, columns: int) -> int:
 
 
 def packed_bytes(rows: int, columns: int) -> int:
-    """Memory of a packed block, at most."""
+    """Upper bound of the memory of a packed block."""
     return 8 * (rows + 1) * (columns + _VECTOR)
 
 
@@ -170,7 +160,7 @@ def packed_bytes(rows: int, columns: int) -> int:
 def _packed_twin(
     rows: FloatArray, weights: NDArray[np.float64] | None, shift: FloatArray, to: FloatArray
 ) -> FloatArray:
-    """The same by NumPy: shifted rows, times the roots of their weights."""
+    """NumPy implementation of the packing: shifted rows, times the roots of their weights."""
     np.subtract(rows, shift, out=to, dtype=to.dtype)
     sums = empty((2, len(shift)))
     if weights is None:
@@ -198,25 +188,27 @@ def add(
     block : Packed
         Whose answer is ``native.DONE``.
     scatter : ndarray of shape (p, p)
-        In C order. What is below its diagonal may be changed, and is good after :func:`mirror`.
+        In C order. What is below its diagonal is valid only after :func:`mirror`.
     between : float
     delta : ndarray of shape (p,)
     threads : int, optional
         All processors by default.
     instructions : str, optional
-        Another instruction set than the one in use.
+        Another instruction set than the one in use, or "numpy".
     """
     m, p = block.shape
-    lawful = scatter.shape == (p, p) and scatter.flags.c_contiguous and delta.shape == (p,)
-    if not lawful or scatter.dtype != np.float64 or block.answer != native.DONE:
-        raise ValueError("a scatter of other columns than the block's, or one that cannot be added")
+    fits = scatter.shape == (p, p) and scatter.flags.c_contiguous and delta.shape == (p,)
+    if block.answer != native.DONE:
+        raise ValueError("a block whose sums are out of range cannot be added")
+    if not fits or scatter.dtype != np.float64:
+        raise ValueError(f"the block needs a C-ordered float64 scatter of {p} columns")
     size = block.memory.itemsize
     delta = np.ascontiguousarray(delta, dtype=np.float64)
     moved = block.sums / block.rows
     threads = threads or default_threads()
     group, kernel = _GROUP[size], None
     if block.chunk:
-        kernel = _function(f"wide_add_f{8 * size}", _ADD, instructions)
+        kernel = native.function(f"wide_add_f{8 * size}", instructions)
         # Where groups begin does not matter to a number's sum, but to BLAS it does.
         group = min(group, -(-p // (_TURNS * threads * _PANEL)) * _PANEL)
 
@@ -247,12 +239,12 @@ def _added_twin(block: Packed, to: FloatArray, begin: int) -> None:
 
 
 def mirror(scatter: FloatArray, *, threads: int | None = None, instructions: str = "") -> None:
-    """Make a scatter (p, p) symmetric, in place, by what is above its diagonal."""
+    """Copy what is above the diagonal of a scatter (p, p) below it, in place."""
     p = len(scatter)
-    kernel = _function("wide_mirror", _MIRROR, instructions)
+    kernel = native.function("wide_mirror", instructions)
 
     def turn(begin: int) -> None:
-        end = min(begin + _TURNED, p)
+        end = min(begin + _MIRRORED, p)
         if kernel is not None:
             kernel(native.address(scatter), p, begin, end)
             return
@@ -260,12 +252,5 @@ def mirror(scatter: FloatArray, *, threads: int | None = None, instructions: str
         square[:] = np.triu(square) + np.triu(square, 1).T
         scatter[end:, begin:end] = scatter[begin:end, end:].T
 
-    for _ in in_order(turn, range(0, p, _TURNED), threads):
+    for _ in in_order(turn, range(0, p, _MIRRORED), threads):
         pass
-
-
-@cache
-def _function(name: str, signature: tuple[Any, ...], instructions: str) -> Any:
-    rows = max(size // one for one, size in _CHUNK_BYTES.items())
-    native.check_sizes("wide_sizes", (rows, _PANEL, _SQUARE, LINE), instructions)
-    return native.function(name, *signature, instructions=instructions)

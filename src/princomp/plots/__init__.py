@@ -1,22 +1,21 @@
-"""Figures of a fitted PCA: each function draws one and gives its Axes. Needs ``princomp[plots]``.
+"""Figures of a fitted PCA: each function draws one and returns its Axes. Needs ``princomp[plots]``.
 
-``scree``                          variances, their sum, the number that was chosen
+``scree``                          variances, their cumulative sum, the number of components
 ``scores``, ``pairs``              rows on components, groups with ellipses
 ``circle``, ``loadings``           variables on components
-``biplot``                         both, with one factor for all arrows
-``contributions``, ``cos2``        what makes a component, what it shows
-``outliers``                       T² against Q, with their limits
-``metadata``                       components against what took no part
+``biplot``                         rows and variables
+``contributions``, ``cos2``        of variables
+``outliers``                       T² against Q, with control limits
+``metadata``                       associations with extra columns
 ``new_axes``                       an empty Axes, light or dark
 
-Figures are objects of their own: pyplot and its state are never touched, nor global settings.
+Neither pyplot nor global settings of matplotlib are used.
 """
 
 from princomp.errors import MissingLibraryError
 
 try:
-    import matplotlib as _matplotlib  # noqa: F401 - whether it is there is the question
-    import textalloc as _textalloc  # noqa: F401
+    import matplotlib as _matplotlib  # noqa: F401 (only to find out whether it is installed)
 except ImportError as error:
     raise MissingLibraryError(
         f"figures need {error.name}, which is not installed",
@@ -25,26 +24,48 @@ except ImportError as error:
 
 from princomp.plots.accessor import Plots
 from princomp.plots.circle_plot import circle
+from princomp.plots.colours import ACCENTS, GROUP_COLOURS, contrast, mixed, readable
 from princomp.plots.contribution_plot import contributions
+from princomp.plots.drawn_rows import (
+    Groups,
+    Ids,
+    have_names,
+    index_of,
+    read_groups,
+    rows_with_scores,
+)
 from princomp.plots.grids import cos2, metadata
 from princomp.plots.loading_plot import loadings
 from princomp.plots.outlier_map import outliers
 from princomp.plots.pair_plot import pairs
 from princomp.plots.score_plot import biplot, scores
 from princomp.plots.scree_plot import scree
-from princomp.plots.surface import new_axes
+from princomp.plots.surface import DARK, LIGHT, new_axes
 
 __all__ = [
+    "ACCENTS",
+    "DARK",
+    "GROUP_COLOURS",
+    "LIGHT",
+    "Groups",
+    "Ids",
     "Plots",
     "biplot",
     "circle",
+    "contrast",
     "contributions",
     "cos2",
+    "have_names",
+    "index_of",
     "loadings",
     "metadata",
+    "mixed",
     "new_axes",
     "outliers",
     "pairs",
+    "read_groups",
+    "readable",
+    "rows_with_scores",
     "scores",
     "scree",
 ]

@@ -1,4 +1,4 @@
-"""``model.plot``: the figures as methods of the model they are of."""
+"""``model.plot``: the figures as methods of a fitted model."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any
 
+from princomp.estimators import PCA
+from princomp.kernel_pca import KernelPCA
 from princomp.plots.circle_plot import circle
 from princomp.plots.contribution_plot import contributions
 from princomp.plots.grids import cos2, metadata
@@ -15,15 +17,8 @@ from princomp.plots.pair_plot import pairs
 from princomp.plots.score_plot import biplot, scores
 from princomp.plots.scree_plot import scree
 
-__all__ = ["FIGURES", "Plots"]
-
-FIGURES: dict[str, Callable[..., Any]] = {
-    figure.__name__: figure
-    for figure in (
-        *(scree, scores, biplot, circle, contributions),
-        *(cos2, loadings, pairs, outliers, metadata),
-    )
-}
+_OF_ANY = (scree, scores, pairs)
+_OF_LINEAR = (biplot, circle, contributions, cos2, loadings, outliers, metadata)
 
 
 class Plots:
@@ -31,20 +26,22 @@ class Plots:
 
     Parameters
     ----------
-    model : PCA
-        Fitted.
+    model : PCA or KernelPCA
+        Fitted. A kernel PCA has no loadings, so it has the figures scree, scores and pairs.
     """
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    def __init__(self, model: PCA | KernelPCA) -> None:
+        figures = _OF_ANY if isinstance(model, KernelPCA) else (*_OF_ANY, *_OF_LINEAR)
+        self._model, self._figures = model, {figure.__name__: figure for figure in figures}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in FIGURES:
-            raise AttributeError(f"no figure {name!r}: there are {', '.join(FIGURES)}")
-        return update_wrapper(partial(FIGURES[name], self._model), FIGURES[name])
+        if name.startswith("_") or name not in self._figures:
+            raise AttributeError(f"no figure {name!r}: there are {', '.join(self._figures)}")
+        figure = self._figures[name]
+        return update_wrapper(partial(figure, self._model), figure)
 
     def __dir__(self) -> list[str]:
-        return sorted(FIGURES)
+        return sorted(self._figures)
 
     def __repr__(self) -> str:
-        return f"Figures of {self._model!r}: {', '.join(FIGURES)}"
+        return f"Figures of {self._model!r}: {', '.join(self._figures)}"

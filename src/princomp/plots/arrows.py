@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patheffects import Normal, withStroke
 
-from princomp.arrays import FloatArray
+from princomp.linalg import FloatArray
 from princomp.plots.surface import background
 
-__all__ = ["arrows", "spokes"]
+# Width of a shaft in points.
+_SHAFT = 1.3
 
 
-def spokes(ends: FloatArray) -> FloatArray:
-    """Lines from the origin to ends (m, 2), as labels are to keep off them (m, 2, 2)."""
-    return np.stack([np.zeros_like(ends), ends], axis=1)
+def spokes(ends: FloatArray) -> list[FloatArray]:
+    """Lines from the origin to ends (m, 2), which labels must not cross."""
+    return [np.stack([np.zeros(2), end]) for end in ends]
 
 
 def arrows(ax: Axes, ends: FloatArray, colour: str) -> None:
-    """Arrows from the origin to ends (m, 2)."""
-    ground = background(ax)
-    for end in ends:
-        drawn = ax.annotate(
-            "",
-            tuple(end),
-            (0.0, 0.0),
-            arrowprops={
-                "arrowstyle": "-|>,head_width=0.16,head_length=0.32",
-                "color": colour,
-                "linewidth": 1.0,
-                "shrinkA": 0.0,
-                "shrinkB": 0.0,
-            },
-            zorder=3,
-        )
-        assert drawn.arrow_patch is not None
-        drawn.arrow_patch.set_path_effects([withStroke(linewidth=2.4, foreground=ground), Normal()])
+    """Draw arrows from the origin to ends (m, 2), with a thin edge of the background."""
+    origin = np.zeros(len(ends))
+    ax.quiver(
+        *(origin, origin, ends[:, 0], ends[:, 1]),
+        angles="xy",
+        scale_units="xy",
+        scale=1.0,
+        # Not in dots: files have other resolutions than the figure.
+        units="inches",
+        width=_SHAFT / 72.0,
+        headwidth=4.6,
+        headlength=5.6,
+        headaxislength=5.2,
+        minlength=0.5,
+        color=colour,
+        edgecolor=background(ax),
+        linewidth=0.5,
+        zorder=3,
+    )

@@ -1,45 +1,44 @@
-"""Variables by their correlations with two components, in the unit circle."""
+"""Correlation circle: correlations of variables with two components."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from princomp.diagnostics.given import state_of, variable_names
-from princomp.diagnostics.variable_table import variables
+from princomp.diagnostics import Bootstrap, check_count, fitted_of, variable_names, variables
 from princomp.errors import ParameterError
+from princomp.estimators import PCA
 from princomp.plots.arrows import arrows, spokes
 from princomp.plots.colours import BLUE
+from princomp.plots.drawn_model import of_any_model, verdicts_of
 from princomp.plots.labels import put_labels
 from princomp.plots.surface import (
     axes_on,
     axis_names,
     inked,
+    lay_out,
+    listed,
     muted,
-    no_room,
     note,
     plane_of,
-    whole_number,
 )
 
-__all__ = ["circle"]
 
-
+@of_any_model
 def circle(
-    model: Any,
-    x: Any = 1,
-    y: Any = 2,
+    model: PCA,
+    x: int | str = 1,
+    y: int | str = 2,
     *,
     top: int = 30,
+    bootstrap: Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
-    """Correlation circle: each variable's correlations with two components.
+    """Draw a correlation circle: correlations of variables with two components.
 
-    An arrow's squared length is the share of the variable's variance that the plane shows.
+    The squared length of an arrow is the share of the variable's variance in the plane.
 
     Parameters
     ----------
@@ -48,12 +47,13 @@ def circle(
     x, y : int or str
         Components: numbers from 1, or "PC1", ….
     top : int, default=30
-        Variables that are drawn: those that the plane shows best.
+        Number of variables to draw: those best represented in the plane.
+    bootstrap : Bootstrap, optional
+        Decides which components are marked as unstable, in place of an approximation.
     ax : matplotlib.axes.Axes, optional
-        To draw on; by default one of its own.
+        Axes to draw on; by default a new one.
     dark : bool, optional
-        Of its own Axes: light ink on a dark ground, or the reverse; by default what matplotlib
-        is set to.
+        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
 
     Returns
     -------
@@ -62,55 +62,53 @@ def circle(
     Raises
     ------
     ParameterError
-        Under another scale, where loadings are no correlations and leave the circle.
+        For another scale, where loadings are not correlations.
     ShapeError
         For a model of one component.
     """
-    fitted = state_of(model)
+    fitted = fitted_of(model)
     if not (isinstance(model.scale, str) and model.scale == "unit" and fitted.centred):
         scale = model.scale if model.scale is None or isinstance(model.scale, str) else "given"
         raise ParameterError(
-            "a correlation circle is of a centred PCA of unit scale, and this one has "
+            "a correlation circle needs a centred PCA with unit scale, but this one has "
             f"scale={scale!r}" + ("" if fitted.centred else ", center=False"),
             place={"parameter": "model"},
-            hint="model.rescaled('unit') where the fit kept its scatter, or PCA(scale='unit'); "
-            "loadings() and biplot() draw any scale",
+            hint="use model.rescaled('unit') or PCA(scale='unit'); loadings() and biplot() draw "
+            "any scale",
         )
-    chosen = plane_of(fitted, x, y)
-    top = whole_number(top, "top")
-    table = variables(model, components=chosen.names, form="wide", frame="listing")
-    r = np.stack([table[f"correlation_{name}"] for name in chosen.names], axis=1)
+    selected = plane_of(fitted.k, fitted.p, x, y)
+    top = check_count("top", top)
+    table = variables(model, components=selected.names, form="wide", frame="listing")
+    r = np.stack([table[f"correlation_{name}"] for name in selected.names], axis=1)
     names = variable_names(model)
     lost = np.isnan(r).any(axis=1)
     order = np.argsort(-np.where(lost, -1.0, (r**2).sum(axis=1)), kind="stable")
     order = order[: min(top, int((~lost).sum()))]
 
-    ax = axes_on(ax, dark, 5.4, 5.4)
+    ax = axes_on(ax, dark, 6.8, 5.4)
     faint = muted(ax, 0.75)
     ax.axhline(0.0, color=faint, linewidth=0.6, zorder=0.3)
     ax.axvline(0.0, color=faint, linewidth=0.6, zorder=0.3)
     ax.add_patch(Circle((0, 0), 1.0, fill=False, color=muted(ax), linewidth=0.8, zorder=0.4))
-    labels = axis_names(fitted, chosen)
-    ax.set(xlabel=labels[0], ylabel=labels[1], xlim=(-1.15, 1.15), ylim=(-1.15, 1.15))
+    labels = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))
+    ax.set(xlabel=labels[0], ylabel=labels[1], xlim=(-1.5, 1.5), ylim=(-1.15, 1.15))
     ax.set(aspect="equal", xticks=(-1, -0.5, 0, 0.5, 1), yticks=(-1, -0.5, 0, 0.5, 1))
     arrows(ax, r[order], BLUE)
     shown = int((~lost).sum()) > len(order)
     note(
         ax,
-        f"the {len(order)} of {len(names):,} variables that the plane shows best" if shown else "",
-        f"no correlation: {_listed(names[lost])}" if lost.any() else "",
+        f"the {len(order)} of {len(names):,} variables best represented in the plane"
+        if shown
+        else "",
+        f"no correlation: {listed(names[lost], 3)}" if lost.any() else "",
     )
-    left = put_labels(
+    lay_out(ax)
+    put_labels(
         ax,
         r[order],
-        list(names[order]),
+        names[order],
         lines=spokes(r[order]),
         colours=[inked(ax, BLUE)] * len(order),
+        first=len(order),
     )
-    note(ax, no_room(left))
     return ax
-
-
-def _listed(names: Any) -> str:
-    text = ", ".join(map(str, names[:3]))
-    return text + (f" and {len(names) - 3} more" if len(names) > 3 else "")

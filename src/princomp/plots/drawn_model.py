@@ -1,75 +1,87 @@
-"""What figures of variances and of scores ask of a model: a PCA, or a kernel PCA."""
+"""What figures read from a fitted PCA or kernel PCA, of princomp or of scikit-learn."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
-import numpy as np
-
-from princomp.arrays import FloatArray
-from princomp.diagnostics.given import state_of
-from princomp.diagnostics.row_blocks import Given
+from princomp.core import Fitted, Verdict, verdicts
+from princomp.diagnostics import Bootstrap, fitted_of, ignoring_rows, own_model, spectrum_of
+from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
-from princomp.spectrum import Spectrum
+from princomp.linalg import FloatArray
+from princomp.solvers import Spectrum
 
-__all__ = ["drawn_state", "kernel_scores", "most_components"]
-
-# Rates that add up to 1 but for this leave nothing for a further component.
+# Rates that sum to 1 up to this leave nothing for further components.
 _NOTHING = 1e-9
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-class _DrawnKernel(NamedTuple):
-    """Of a kernel PCA, no component of which a rule chose.
 
-    ``p`` are the components that there are; None where only some were looked for.
+def of_any_model(figure: Callable[P, T]) -> Callable[P, T]:
+    """Let a figure also take a PCA of scikit-learn, or a pipeline that ends in a PCA.
+
+    The rows given to the figure of a pipeline are those that go into the pipeline. A figure that
+    needs no rows ignores them with a warning.
+    """
+    takes_rows = "X" in signature(figure).parameters
+    figure = figure if takes_rows else ignoring_rows(figure)
+
+    @wraps(figure)
+    def drawn(model: Any, *args: Any, **options: Any) -> T:
+        draw = cast("Callable[..., T]", figure)
+        if not takes_rows:
+            return draw(own_model(model).model, *args, **options)
+        X, *rest = args or (options.pop("X", None),)
+        return draw(*own_model(model, X), *rest, **options)
+
+    return cast("Callable[P, T]", drawn)
+
+
+class DrawnModel(NamedTuple):
+    """What a figure shows of a fitted PCA or kernel PCA.
+
+    ``most`` is the number of components with variance; None where not all were computed.
+    ``fitted`` is the record of a PCA, ``verdicts`` are those of its components.
     """
 
     spectrum: Spectrum
     k: int
-    p: int | None
-    decision: None = None
+    most: int | None
+    fitted: Fitted | None = None
+    verdicts: tuple[Verdict, ...] = ()
+
+    @classmethod
+    def of(cls, model: PCA | KernelPCA, bootstrap: Bootstrap | None = None) -> DrawnModel:
+        """Read a fitted model.
+
+        Raises
+        ------
+        ParameterError
+            For any other object.
+        """
+        if not isinstance(model, KernelPCA):
+            fitted = fitted_of(model)
+            most = int(min(fitted.p, fitted.analysed.rank_limit))
+            return cls(fitted.spectrum, fitted.k, most, fitted, verdicts_of(fitted, bootstrap))
+        spectrum, k = spectrum_of(model), model.n_components_
+        complete = len(spectrum.variances) > k or float(spectrum.rates.sum()) > 1.0 - _NOTHING
+        return cls(spectrum, k, int((spectrum.variances > 0).sum()) if complete else None)
+
+    @property
+    def p(self) -> int | None:
+        """Number of columns of a PCA, or of components with variance of a kernel PCA."""
+        return self.fitted.p if self.fitted else self.most
 
     @property
     def rates(self) -> FloatArray:
         """Contribution rates (k,)."""
-        return self.spectrum.rates[: self.k]
+        return self.fitted.rates if self.fitted else self.spectrum.rates[: self.k]
 
 
-def drawn_state(model: Any) -> Any:
-    """The record of a fitted model, or as much of one as a kernel PCA has.
-
-    Raises
-    ------
-    ParameterError
-        For anything that is no PCA of this package.
-    """
-    if not isinstance(model, KernelPCA):
-        return state_of(model)
-    spectrum, k = model._state.spectrum, model.n_components_
-    known = len(spectrum.variances) > k or float(spectrum.rates.sum()) > 1.0 - _NOTHING
-    return _DrawnKernel(spectrum, k, int((spectrum.variances > 0).sum()) if known else None)
-
-
-def most_components(fitted: Any) -> int | None:
-    """How many components there are; None where nobody knows."""
-    if isinstance(fitted, _DrawnKernel):
-        return fitted.p
-    return int(min(fitted.p, fitted.analysed.rank_limit))
-
-
-def kernel_scores(model: KernelPCA, X: Any, ids: Any) -> tuple[FloatArray, Any]:
-    """Scores (n, k) of rows in float64, and their names.
-
-    Raises
-    ------
-    ShapeError, ColumnError, NotFiniteError
-    """
-    given = Given.opened(model, X, ids=ids)
-    parts, named, at = [], [], 0
-    for chunk, names in given.chunks():
-        parts.append(model._chunk_scores(chunk, given.data, at, given.file).astype(np.float64))
-        named.append(names)
-        at += chunk.shape[0]
-    if given.ids is not None:
-        return np.concatenate(parts), given.ids
-    return np.concatenate(parts), np.arange(at) if named[0] is None else np.concatenate(named)
+def verdicts_of(fitted: Fitted, bootstrap: Bootstrap | None) -> tuple[Verdict, ...]:
+    """Verdicts of the components, by the angles of a bootstrap if there is one."""
+    return verdicts(fitted, None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0])

@@ -1,85 +1,119 @@
-"""Rows as figures take them: scores, names, groups."""
+"""Rows in figures: scores, names, groups."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics import rows as row_table
-from princomp.diagnostics.beside import columns_beside
-from princomp.diagnostics.given import Names, Picked
+from princomp.diagnostics import (
+    Names,
+    RowReader,
+    Selection,
+    check_count,
+    chunk_scores,
+    extra_columns,
+    rows as row_table,
+)
 from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
+from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
-from princomp.plots.colours import GROUP_COLOURS, MARKERS
-from princomp.plots.drawn_model import kernel_scores
-from princomp.plots.surface import whole_number
+from princomp.linalg import FloatArray
 
-__all__ = ["DrawnRows", "Groups", "drawn_rows", "grouped_by", "labelled"]
+# Up to this many rows all get labels; of more rows only the most distant ones do.
+_ALL_NAMED, _SOME_NAMED = 60, 10
+# More would not fit a legend; all of them differ in colour or shape.
+_MOST_GROUPS = 40
 
-# So many rows all get their names; of more the farthest do.
-_ALL_NAMED, _SOME_NAMED = 30, 10
-_MOST_GROUPS = len(GROUP_COLOURS) * len(MARKERS)
+Ids: TypeAlias = Iterable[object] | None
+Labels: TypeAlias = int | Iterable[object] | None
 
 
 class DrawnRows(NamedTuple):
-    """Scores (n, c) of rows, their names, and how many could not be drawn.
+    """Rows with scores (m, c), and their names (m,).
 
-    ``named`` says whether the names are more than numbers from 0; ``kept`` (all rows,) which
-    rows have scores, where not all have.
+    ``kept`` (n,) marks them among all rows given; ``named`` tells whether the names are more
+    than numbers from 0.
     """
 
-    t: FloatArray
+    scores: FloatArray
     names: Names
-    named: bool
-    missing: int
     kept: NDArray[np.bool_]
-    index: Any
+    named: bool = True
+
+    @property
+    def missing_note(self) -> str:
+        """Note about rows that cannot be drawn."""
+        missing = int((~self.kept).sum())
+        return f"{missing:,} rows with missing values are not drawn" if missing else ""
 
 
 class Groups(NamedTuple):
-    """Which group each row (n,) is in, −1 for none, and what the groups are called."""
+    """The group of each row (n,), −1 for none, and the names of the groups."""
 
     codes: NDArray[np.intp]
     labels: tuple[str, ...]
     title: str
 
 
-def drawn_rows(model: Any, X: Any, chosen: Picked, ids: Any = None) -> DrawnRows:
-    """Scores of rows on some components; rows with missing values are counted.
+def drawn_rows(
+    model: PCA | KernelPCA, X: object, selected: Selection, ids: Ids = None
+) -> DrawnRows:
+    """Compute scores of rows on the selected components.
 
     Raises
     ------
     ShapeError
-        Where no row is left.
+        Where no row has scores.
     """
-    row: Any
     if isinstance(model, KernelPCA):
-        scores, row = kernel_scores(model, X, ids)
-        t = np.ascontiguousarray(scores[:, chosen.at])
-    else:
-        found = row_table(
-            model, X, supplementary=True, components=chosen.names, ids=ids, frame="listing"
+        reader = RowReader.open(model, X, ids=ids)
+        names, scores = reader.collect_chunks(
+            lambda chunk, at: (chunk_scores(model, chunk, reader.data, at, reader.origin),)
         )
-        t, row = np.stack([found[f"score_{name}"] for name in chosen.names], axis=1), found["row"]
-    kept = np.isfinite(t).all(axis=1)
-    missing = int(len(t) - kept.sum())
-    if missing == len(t):
+        scores = np.ascontiguousarray(scores.astype(np.float64)[:, selected.indices])
+    else:
+        table = row_table(
+            model, X, supplementary=True, components=selected.names, ids=ids, frame="listing"
+        )
+        names = table["row"]
+        scores = np.stack([table[f"score_{name}"] for name in selected.names], axis=1)
+    kept = rows_with_scores(scores)
+    return DrawnRows(scores[kept], names[kept], kept, have_names(names))
+
+
+def rows_with_scores(scores: FloatArray) -> NDArray[np.bool_]:
+    """Mark the rows (n,) whose scores (n, c) are finite.
+
+    Raises
+    ------
+    ShapeError
+        Where there are none.
+    """
+    kept = np.asarray(np.isfinite(scores).all(axis=1))
+    if not kept.any():
         raise ShapeError(
-            f"none of the {len(t):,} rows has scores: there is nothing to draw",
+            f"none of the {len(kept):,} rows has scores",
             place={"parameter": "X"},
             hint="give rows without missing values, or fit with missing='em'",
         )
-    names = np.asarray(row)
-    named = names.dtype.kind not in "iu" or not np.array_equal(names, np.arange(len(names)))
-    index = getattr(X, "index", None) if hasattr(X, "columns") else None
-    return DrawnRows(t[kept], names[kept], named, missing, kept, index)
+    return kept
 
 
-def grouped_by(groups: Any, rows: DrawnRows) -> Groups | None:
-    """The groups of the rows that are drawn.
+def have_names(names: Names) -> bool:
+    """Whether rows have names other than numbers from 0."""
+    return names.dtype.kind not in "iu" or not np.array_equal(names, np.arange(len(names)))
+
+
+def index_of(X: object) -> object:
+    """Index of a pandas frame."""
+    return getattr(X, "index", None) if hasattr(X, "columns") else None
+
+
+def read_groups(groups: object, X: object, kept: NDArray[np.bool_]) -> Groups | None:
+    """Read the groups of the rows of X that are kept.
 
     Raises
     ------
@@ -87,46 +121,37 @@ def grouped_by(groups: Any, rows: DrawnRows) -> Groups | None:
     """
     if groups is None:
         return None
-    if isinstance(groups, str):
-        raise ParameterError(
-            f"groups={groups!r} is a name, and figures take one value a row",
-            place={"parameter": "groups"},
-            hint=f"give the column itself: groups=table[{groups!r}]",
-        )
-    total = len(rows.kept)
-    found = columns_beside(groups, total, rows.index, what="groups")
+    place = {"parameter": "groups"}
+    n, index = len(kept), index_of(X)
+    found = extra_columns(groups, n, index, what="groups")
     if len(found) != 1:
         raise ShapeError(
-            f"groups has {len(found)} columns",
-            place={"parameter": "groups"},
-            hint="give one value a row",
+            f"groups has {len(found)} columns", place=place, hint="give one value for each row"
         )
     column = found[0]
     if column.numbers is not None:
         if len(np.unique(column.numbers[~np.isnan(column.numbers)])) > _MOST_GROUPS:
             raise ParameterError(
-                "groups are numbers of too many values to be categories",
-                place={"parameter": "groups"},
-                hint="cut them into ranges, or see metadata() for their correlations",
+                "groups has too many different numbers to be categories",
+                place=place,
+                hint="cut them into ranges, or use metadata() for correlations",
             )
-        column = columns_beside(groups, total, rows.index, [column.name], what="groups")[0]
+        column = extra_columns(groups, n, index, [column.name], what="groups")[0]
     if column.codes is None:
         raise NotNumericError(
-            f"groups are {column.kind}, which are no categories",
-            place={"parameter": "groups"},
+            f"groups are {column.kind}, not categories",
+            place=place,
             hint="give text, booleans or whole numbers",
         )
-    codes = column.codes[rows.kept]
+    codes = column.codes[kept]
     present = np.unique(codes[codes >= 0])
     if not len(present):
-        raise ShapeError(
-            "no row has a group", place={"parameter": "groups"}, hint="leave groups out"
-        )
+        raise ShapeError("no row has a group", place=place, hint="leave out groups")
     if len(present) > _MOST_GROUPS:
         raise ParameterError(
-            f"{len(present)} groups are more than {_MOST_GROUPS}, which a picture tells apart",
-            place={"parameter": "groups"},
-            hint="put some of them together",
+            f"{len(present)} groups are more than the {_MOST_GROUPS} that a figure can show",
+            place=place,
+            hint="combine some of them",
         )
     number = np.full(len(column.labels) + 1, -1, dtype=np.intp)
     number[present] = np.arange(len(present))
@@ -134,41 +159,44 @@ def grouped_by(groups: Any, rows: DrawnRows) -> Groups | None:
     return Groups(number[codes], tuple(str(column.labels[i]) for i in present), title)
 
 
-def labelled(label: Any, rows: DrawnRows, far: FloatArray) -> NDArray[np.intp]:
-    """Which of the drawn rows get their names.
+def labelled(
+    label: Labels, rows: DrawnRows, distances: FloatArray, *, crowded: bool = False
+) -> NDArray[np.intp]:
+    """Choose the drawn rows that get labels.
 
     Parameters
     ----------
     label : int, sequence of names or None
-        So many of the farthest; those named; None: all of up to 30 named rows, the 10
-        farthest of more, and none where rows have no names.
+        This many of the most distant rows, or the rows with these names. None: all of up to 60
+        rows with names (30 if ``crowded``), the 10 most distant of more, and none of rows
+        without names.
     rows : DrawnRows
-    far : ndarray of shape (n,)
-        How far off each row is.
+    distances : ndarray of shape (m,)
 
     Raises
     ------
     ColumnError
         For a name that no row has.
     """
-    n = len(far)
+    n = len(distances)
     if label is None:
-        label = 0 if not rows.named else _ALL_NAMED if n <= _ALL_NAMED else _SOME_NAMED
-    elif isinstance(label, str) or (np.iterable(label)):
-        return _of_names([label] if isinstance(label, str) else list(label), rows)
-    count = min(whole_number(label, "label", 0), n)
-    order: NDArray[np.intp] = np.argsort(-far, kind="stable")[:count]
+        some = n if n <= _ALL_NAMED // (1 + crowded) else _SOME_NAMED
+        label = some if rows.named else 0
+    elif isinstance(label, Iterable):
+        return _of_names([label] if isinstance(label, str) else list(label), rows.names)
+    count = min(check_count("label", label, 0), n)
+    order: NDArray[np.intp] = np.argsort(-distances, kind="stable")[:count]
     return order
 
 
-def _of_names(wanted: list[Any], rows: DrawnRows) -> NDArray[np.intp]:
-    places = {str(name): i for i, name in reversed(list(enumerate(rows.names)))}
+def _of_names(wanted: list[object], names: Names) -> NDArray[np.intp]:
+    places = {str(name): i for i, name in reversed(list(enumerate(names)))}
     for name in wanted:
         if str(name) not in places:
-            some = ", ".join(repr(str(one)) for one in rows.names[:3])
+            some = ", ".join(repr(str(one)) for one in names[:3])
             raise ColumnError(
-                f"no row that is drawn is called {str(name)!r}",
+                f"no drawn row is called {str(name)!r}",
                 place={"parameter": "label", "row": name},
-                hint=f"rows are called {some}, …; a number labels the farthest",
+                hint=f"rows are called {some}, …; a number labels the most distant rows",
             )
     return np.array([places[str(name)] for name in wanted], dtype=np.intp)

@@ -1,55 +1,47 @@
-"""Ellipses of groups: where rows of a group lie, or where its mean does."""
+"""Ellipses around groups of rows, or around their means."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
-from scipy import stats
+from scipy import special
 
-from princomp.arrays import FloatArray
-from princomp.errors import ParameterError
-
-__all__ = ["FEWEST", "KINDS", "checked_kind", "ellipse_of", "ellipse_words", "put_ellipse"]
+from princomp.errors import invalid_value
+from princomp.linalg import FloatArray
 
 KINDS = ("rows", "mean", "none")
-# Fewer rows do not say what shape their group has.
+# Fewer rows do not determine the shape of a group.
 FEWEST = 4
+_PLACES = 49  # on the line of an ellipse
 _NARROWEST = 1e-9  # shorter over longer axis: below it there is no area
 
 
-def checked_kind(kind: Any) -> str:
-    """A kind of ellipse.
+def check_kind(kind: str) -> None:
+    """Raise for an unknown kind of ellipse.
 
     Raises
     ------
     ParameterError
     """
     if kind not in KINDS:
-        raise ParameterError(
-            f"ellipses={kind!r} is no kind of ellipse",
-            place={"parameter": "ellipses"},
-            hint="'rows' (where a further row of the group would lie), 'mean' (where the mean "
-            "of the group lies) or 'none'",
-        )
-    return str(kind)
+        hint = "'rows' predicts further rows of a group, 'mean' covers its mean"
+        raise invalid_value("ellipses", kind, f"one of {', '.join(map(repr, KINDS))}", hint)
 
 
-def ellipse_words(kind: str, level: float) -> str:
-    """What a legend calls them."""
-    words = {"rows": "prediction ellipses of rows", "mean": "confidence ellipses of means"}
-    return f"{100 * level:.4g}% {words[kind]}"
+def ellipse_label(kind: str, level: float) -> str:
+    """Describe ellipses in a note."""
+    labels = {"rows": "prediction of further rows", "mean": "confidence of the mean"}
+    return f"{100 * level:.4g}% {labels[kind]}"
 
 
 def ellipse_of(
     points: FloatArray, kind: str, level: float
 ) -> tuple[FloatArray, FloatArray, float] | None:
-    """Centre (2,), half axes (2,) and angle in degrees of a group of points (n, 2).
+    """Return centre (2,), half axes (2,) and angle in degrees for a group of points (n, 2).
 
-    Of normal rows. "rows": a further row lies in it with probability ``level``,
-    2(n² − 1)/(n(n − 2)) F(2, n − 2). "mean": it covers the mean of the population so often,
+    For normal rows, an ellipse of "rows" contains a further row with probability ``level``:
+    2(n² − 1)/(n(n − 2)) F(2, n − 2); one of the "mean" covers the population mean:
     2(n − 1)/(n(n − 2)) F(2, n − 2) (Hotelling 1931).
 
     Returns
@@ -64,24 +56,24 @@ def ellipse_of(
     values, vectors = np.linalg.eigh(np.cov(points - centre, rowvar=False))
     if not values[0] > _NARROWEST**2 * values[1]:
         return None
-    factor = 2.0 * (n - 1) / (n * (n - 2)) * float(stats.f.ppf(level, 2, n - 2))
+    factor = 2.0 * (n - 1) / (n * (n - 2)) * float(special.fdtri(2, n - 2, level))
     if kind == "rows":
         factor *= n + 1
     angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
     return centre, np.sqrt(factor * values[::-1]), angle
 
 
-def put_ellipse(ax: Axes, found: tuple[FloatArray, FloatArray, float], colour: str) -> None:
-    """Draw it: a thin line and a breath of colour."""
+def put_ellipse(ax: Axes, found: tuple[FloatArray, FloatArray, float], colour: str) -> FloatArray:
+    """Draw an ellipse, a thin line and a faint fill; return places (m, 2) on the line."""
     centre, half, angle = found
     for options in (
         {"facecolor": colour, "alpha": 0.10, "edgecolor": "none", "zorder": 0.5},
         {"facecolor": "none", "edgecolor": colour, "linewidth": 1.0, "zorder": 1.8},
     ):
         ax.add_patch(Ellipse(tuple(centre), *(2.0 * half), angle=angle, **options))  # type: ignore[arg-type]
-    # Patches do not always move the limits of an Axes that points have set.
-    turn = np.radians(angle)
-    along = np.sqrt((half[0] * np.cos(turn)) ** 2 + (half[1] * np.sin(turn)) ** 2)
-    across = np.sqrt((half[0] * np.sin(turn)) ** 2 + (half[1] * np.cos(turn)) ** 2)
-    reach = np.array([along, across])
-    ax.update_datalim([centre - reach, centre + reach])
+    turn, at = np.radians(angle), np.linspace(0.0, 2.0 * np.pi, _PLACES)
+    along = np.column_stack([half[0] * np.cos(at), half[1] * np.sin(at)])
+    rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    line: FloatArray = centre + along @ rotation
+    ax.update_datalim(line)  # patches do not always update the limits of an Axes
+    return line

@@ -1,44 +1,47 @@
-"""Grids of numbers in colour: cos² of variables, components against metadata."""
+"""Coloured grids: cos² of variables, associations of components with metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
+from matplotlib.collections import PolyCollection
 
-from princomp.diagnostics.associations import metadata as metadata_table
-from princomp.diagnostics.given import Picked, picked, state_of
-from princomp.diagnostics.variable_table import variables
-from princomp.fitted import Fitted
-from princomp.plots.colours import GREEN, diverging, readable_on, sequential
-from princomp.plots.labels import plain
-from princomp.plots.surface import (
-    SMALL,
-    axes_on,
-    axis_names,
-    background,
-    ink,
-    note,
-    whole_number,
+from princomp.core import Fitted
+from princomp.diagnostics import (
+    Bootstrap,
+    Components,
+    Listing,
+    Selection,
+    check_count,
+    fitted_of,
+    metadata as metadata_table,
+    select_components,
+    variables,
 )
+from princomp.errors import NotAvailableError
+from princomp.estimators import PCA
+from princomp.plots.colours import BLUE, DEEPEST, GREEN, VERMILLION, mixed
+from princomp.plots.drawn_model import of_any_model, verdicts_of
+from princomp.plots.labels import plain
+from princomp.plots.surface import SMALL, axes_on, axis_names, background, ink, note
+from princomp.summaries import SampleWeight
 
-__all__ = ["cos2", "metadata"]
-
-_SOME = 8  # components that are drawn unasked
+_SOME = 8  # components by default
 
 
+@of_any_model
 def cos2(
-    model: Any,
-    components: Any = None,
+    model: PCA,
+    components: Components = None,
     *,
     top: int = 30,
+    bootstrap: Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
-    """What share of each variable's variance the components show, as a grid.
+    """Draw a grid of cos²: the shares of each variable's variance in the components.
 
     Parameters
     ----------
@@ -47,63 +50,79 @@ def cos2(
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; by default the first eight.
     top : int, default=30
-        Variables that are shown at most: those of the largest sums.
+        Maximum number of variables: those with the largest sums.
+    bootstrap : Bootstrap, optional
+        Decides which components are marked as unstable, in place of an approximation.
     ax : matplotlib.axes.Axes, optional
-        To draw on; by default one of its own.
+        Axes to draw on; by default a new one.
     dark : bool, optional
-        Of its own Axes: light ink on a dark ground, or the reverse; by default what matplotlib
-        is set to.
+        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Over all p components the cos² of a variable sum to 1; the last column sums those shown.
+        Variables with the largest sums come first. The last column has the sums over all
+        components that the model keeps, or over ``components`` if given; over all p components
+        they are 1.
 
     Raises
     ------
     ParameterError
     """
-    fitted = state_of(model)
-    chosen = _some(fitted, components)
-    top = whole_number(top, "top")
-    table = variables(model, components=chosen.names, form="wide", frame="listing")
-    values = np.stack([table[f"cos2_{name}"] for name in chosen.names], axis=1)
-    total = values.sum(axis=1)
+    fitted = fitted_of(model)
+    selected = select_components(fitted.k, components, _SOME)
+    top = check_count("top", top)
+    if np.isnan(fitted.column_variances).all():
+        raise NotAvailableError(
+            "cos² needs the variances of the columns, which scikit-learn's PCA does not keep",
+            place={"parameter": "model"},
+            hint="fit princomp.PCA to the same rows",
+        )
+    summed = select_components(fitted.k, components)
+    table = variables(model, components=summed.names, form="wide", frame="listing")
+    values, every = (
+        np.stack([table[f"cos2_{name}"] for name in chosen.names], axis=1)
+        for chosen in (selected, summed)
+    )
+    total = every.sum(axis=1)
     order = np.argsort(-np.where(np.isnan(total), -1.0, total), kind="stable")[:top]
-    order = np.sort(order)  # as they stand in the table
     whole = np.column_stack([values, total])[order]
 
-    ax = axes_on(ax, dark, 1.9 + 0.75 * whole.shape[1], 1.2 + 0.27 * len(order))
-    colours = sequential(background(ax))(np.nan_to_num(np.clip(whole, 0.0, 1.0)))
-    texts = [["–" if np.isnan(v) else f"{v:.2f}" for v in line] for line in whole]
-    labels = [name.replace(" ", "\n", 1) for name in axis_names(fitted, chosen)]
     names = [plain(name) for name in table["variable"][order]]
-    _grid(ax, colours, texts, names, [*labels, "sum"])
-    ax.axvline(len(chosen.at) - 0.5, color=background(ax), lw=5)
+    ax = axes_on(ax, dark, _width(names) + 0.75 * whole.shape[1], 1.2 + 0.27 * len(order))
+    shares = DEEPEST * np.nan_to_num(np.clip(whole, 0.0, 1.0))
+    colours = [[mixed(background(ax), BLUE, share) for share in line] for line in shares]
+    texts = [["–" if np.isnan(v) else f"{v:.2f}" for v in line] for line in whole]
+    kept = "kept" if components is None else "shown"
+    labels = [*_headings(fitted, selected, bootstrap), f"sum of\n{len(summed.names)} {kept}"]
+    _grid(ax, colours, texts, names, labels)
+    ax.axvline(len(selected.indices) - 0.5, color=background(ax), lw=5)
     note(
         ax,
         "cos²: share of the variable's variance that a component shows",
-        f"{len(order)} of {fitted.p:,} variables, those of the largest sums"
+        f"{len(order)} of {fitted.p:,} variables, those with the largest sums"
         if len(order) < fitted.p
         else "",
-        "–: a constant column has none" if np.isnan(whole).any() else "",
+        "–: constant column" if np.isnan(whole).any() else "",
         below=8.0,
     )
     return ax
 
 
+@of_any_model
 def metadata(
-    model: Any,
-    X: Any,
-    data: Any,
-    weights: Any = None,
+    model: PCA,
+    X: object,
+    data: object,
+    weights: SampleWeight = None,
     *,
     categorical: Iterable[str] = (),
-    components: Any = None,
+    components: Components = None,
+    bootstrap: Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
-    """Components against columns of metadata: r of numbers, η² of categories, with stars.
+    """Draw associations of components with columns of metadata: r or η², with stars.
 
     Parameters
     ----------
@@ -111,47 +130,48 @@ def metadata(
         As for :func:`princomp.diagnostics.metadata`.
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; by default the first eight.
+    bootstrap : Bootstrap, optional
+        Decides which components are marked as unstable, in place of an approximation.
     ax : matplotlib.axes.Axes, optional
-        To draw on; by default one of its own.
+        Axes to draw on; by default a new one.
     dark : bool, optional
-        Of its own Axes: light ink on a dark ground, or the reverse; by default what matplotlib
-        is set to.
+        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Stars are of p-values adjusted over the whole grid (Benjamini & Hochberg 1995): *
-        below 0.05, ** 0.01, *** 0.001. What has no number says why under the grid.
+        Stars mark p-values adjusted over the whole grid (Benjamini & Hochberg 1995): one
+        below 0.05, two below 0.01, three below 0.001. Notes under the grid explain cells
+        without a number.
 
     Raises
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError
     """
-    fitted = state_of(model)
-    chosen = _some(fitted, components)
+    fitted = fitted_of(model)
+    selected = select_components(fitted.k, components, _SOME)
     table = metadata_table(
         model,
         X,
         data,
         weights,
         categorical=categorical,
-        components=chosen.names,
+        components=selected.names,
         frame="listing",
     )
-    shape = (-1, len(chosen.at))
+    shape = (-1, len(selected.indices))
     r, eta2, p = (table[name].reshape(shape) for name in ("r", "eta2", "p_adjusted"))
     names = table["column"].reshape(shape)[:, 0]
-    ax = axes_on(ax, dark, 2.2 + 0.85 * r.shape[1], 1.5 + 0.32 * len(r))
+    ax = axes_on(ax, dark, 0.5 + _width(names) + 0.85 * r.shape[1], 1.5 + 0.32 * len(r))
     ground = background(ax)
-    colours = np.where(
-        np.isnan(r)[:, :, None],
-        sequential(ground, GREEN)(np.nan_to_num(eta2)),
-        diverging(ground)((np.nan_to_num(r) + 1.0) / 2.0),
-    )
+    colours = [
+        [_colour(ground, *cell) for cell in zip(*line, strict=True)]
+        for line in zip(r, eta2, strict=True)
+    ]
     texts = [
         [_cell(*cell) for cell in zip(*line, strict=True)] for line in zip(r, eta2, p, strict=True)
     ]
-    labels = [name.replace(" ", "\n", 1) for name in axis_names(fitted, chosen)]
+    labels = _headings(fitted, selected, bootstrap)
     kinds = np.where(~np.isnan(eta2).all(axis=1), " (η²)", "")
     kinds = np.where(~np.isnan(r).all(axis=1), " (r)", kinds)
     rows = [f"{plain(name)}{kind}" for name, kind in zip(names, kinds, strict=True)]
@@ -165,10 +185,21 @@ def metadata(
     return ax
 
 
-def _some(fitted: Fitted, components: Any) -> Picked:
-    if components is None:
-        components = list(range(1, min(fitted.k, _SOME) + 1))
-    return picked(fitted, components)
+def _width(names: Iterable[object]) -> float:
+    """Width in inches of the row names of a grid, and its margins."""
+    return max(1.9, 0.6 + 0.09 * max(len(plain(name)) for name in names))
+
+
+def _headings(fitted: Fitted, selected: Selection, bootstrap: Bootstrap | None) -> list[str]:
+    """Names of components above the columns, in two or three lines."""
+    names = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))
+    return [name.replace(" (", "\n(", 1).replace(", ", ",\n", 1) for name in names]
+
+
+def _colour(ground: str, r: float, eta2: float) -> str:
+    value = eta2 if np.isnan(r) else r
+    hue = GREEN if np.isnan(r) else BLUE if r > 0 else VERMILLION
+    return mixed(ground, hue, DEEPEST * abs(float(np.nan_to_num(value))))
 
 
 def _cell(r: float, eta2: float, p: float) -> str:
@@ -179,8 +210,8 @@ def _cell(r: float, eta2: float, p: float) -> str:
     return f"{value:.2f}{stars}".replace("-", "−")
 
 
-def _reasons(table: Any) -> list[str]:
-    """Why some columns have no number, each reason once."""
+def _reasons(table: Listing) -> list[str]:
+    """Reasons for cells without a number, each once."""
     found = {
         f"–  {name}: {why}": None
         for name, why in zip(table["column"], table["note"], strict=True)
@@ -191,28 +222,31 @@ def _reasons(table: Any) -> list[str]:
 
 
 def _grid(
-    ax: Axes,
-    colours: NDArray[Any],
-    texts: list[list[str]],
-    rows: Any,
-    columns: list[str],
+    ax: Axes, colours: list[list[str]], texts: list[list[str]], rows: list[str], columns: list[str]
 ) -> None:
-    """Cells in their colours (m, c, 4) with their texts."""
-    ax.imshow(colours, aspect="auto", interpolation="nearest")
+    """Draw cells with colours and texts, separated by lines of the background."""
+    cells = [
+        [(j + x, i + y) for x, y in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))]
+        for i, line in enumerate(texts)
+        for j in range(len(line))
+    ]
+    ax.add_collection(
+        PolyCollection(
+            cells,
+            facecolors=[colour for line in colours for colour in line],
+            edgecolors=background(ax),
+            linewidths=1.5,
+        )
+    )
     for i, line in enumerate(texts):
         for j, text in enumerate(line):
-            colour = readable_on(colours[i, j])
-            ax.text(j, i, text, ha="center", va="center", fontsize=SMALL, color=colour)
+            # Cells lie inside the Axes, so they do not change the layout.
+            ax.text(
+                *(j, i, text), ha="center", va="center", fontsize=SMALL, color=ink(ax)
+            ).set_in_layout(False)
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(texts)), rows)
+    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(texts) - 0.5, -0.5))
     ax.xaxis.tick_top()
-    ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-    # Lines of the ground between the cells.
-    ground = background(ax)
-    for at in np.arange(len(texts) + 1) - 0.5:
-        ax.axhline(at, color=ground, lw=1.5)
-    for at in np.arange(len(columns) + 1) - 0.5:
-        ax.axvline(at, color=ground, lw=1.5)
-    ax.tick_params(colors=ink(ax))
+    ax.tick_params(length=0, colors=ink(ax))
+    ax.spines[:].set_visible(False)

@@ -1,43 +1,42 @@
-"""Loadings of the variables, with how far resampling moves them."""
+"""Loadings of the variables, with bootstrap intervals."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
-from princomp.diagnostics.given import Picked, picked, state_of, variable_names
-from princomp.errors import ParameterError
-from princomp.fitted import Fitted
-from princomp.plots.colours import GROUP_COLOURS, MARKERS, mixed
-from princomp.plots.labels import plain
-from princomp.plots.surface import (
-    axes_on,
-    axis_names,
-    ink,
-    legend_above,
-    muted,
-    note,
-    whole_number,
+from princomp.core import Fitted
+from princomp.diagnostics import (
+    Bootstrap,
+    Components,
+    Selection,
+    check_count,
+    fitted_of,
+    select_components,
+    variable_names,
 )
-from princomp.resampling import Bootstrap
+from princomp.errors import ParameterError
+from princomp.estimators import PCA
+from princomp.plots.colours import GROUP_COLOURS, MARKERS, mixed
+from princomp.plots.drawn_model import of_any_model, verdicts_of
+from princomp.plots.labels import plain
+from princomp.plots.surface import axes_on, axis_names, ink, legend_above, muted, note
 
-__all__ = ["loadings"]
-
-_SOME = 3  # components that are drawn unasked
+_SOME, _MOST = 3, 6  # components by default, and at most
 
 
+@of_any_model
 def loadings(
-    model: Any,
-    components: Any = None,
+    model: PCA,
+    components: Components = None,
     *,
     bootstrap: Bootstrap | None = None,
     top: int = 20,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
-    """Loadings v√λ of the variables on some components.
+    """Draw loadings v√λ of the variables on some components.
 
     Parameters
     ----------
@@ -46,46 +45,44 @@ def loadings(
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; at most 6. By default the first three.
     bootstrap : Bootstrap, optional
-        What :func:`princomp.bootstrap` found for this model: its intervals are drawn as
-        whiskers.
+        Result of :func:`princomp.bootstrap` for this model; its intervals are drawn as
+        whiskers, and its angles decide which components are marked as unstable.
     top : int, default=20
-        Variables that are shown at most: those of the largest sum of squared loadings.
+        Maximum number of variables: those with the largest sums of squared loadings.
     ax : matplotlib.axes.Axes, optional
-        To draw on; by default one of its own.
+        Axes to draw on; by default a new one.
     dark : bool, optional
-        Of its own Axes: light ink on a dark ground, or the reverse; by default what matplotlib
-        is set to.
+        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
 
     Returns
     -------
     matplotlib.axes.Axes
-        In units of the analysed columns; under unit scale loadings are correlations.
+        The variables, in the order of their loadings on the first of the components. Loadings
+        are in units of the analysed columns; with unit scale they are correlations.
 
     Raises
     ------
     ParameterError
-        For components that are not there, and a bootstrap of another model.
+        For unknown components, or a bootstrap of another model.
     """
-    fitted = state_of(model)
-    if components is None:
-        components = list(range(1, min(fitted.k, _SOME) + 1))
-    chosen = picked(fitted, components)
-    if len(chosen.at) > len(GROUP_COLOURS):
+    fitted = fitted_of(model)
+    selected = select_components(fitted.k, components, _SOME)
+    count = len(selected.indices)
+    if count > _MOST:
         raise ParameterError(
-            f"{len(chosen.at)} components are more than {len(GROUP_COLOURS)} beside each other",
+            f"at most {_MOST} components can be drawn, got {count}",
             place={"parameter": "components"},
-            hint="name fewer, or see cos2()",
+            hint="select fewer, or use cos2()",
         )
-    top = whole_number(top, "top")
+    top = check_count("top", top)
     _check_same(bootstrap, fitted)
-    values, names = fitted.loadings[:, chosen.at], variable_names(model)
+    values, names = fitted.loadings[:, selected.indices], variable_names(model)
     order = np.argsort(-(values**2).sum(axis=1), kind="stable")[:top]
-    order = np.sort(order)  # as they stand in the table
+    order = order[np.argsort(-values[order, 0], kind="stable")]
 
-    count = len(chosen.at)
     ax = axes_on(ax, dark, 6.4, 1.4 + len(order) * (0.2 + 0.1 * count))
     ax.axvline(0.0, color=muted(ax, 0.5), lw=0.7, zorder=0.3)
-    _draw(ax, fitted, chosen, order, bootstrap)
+    _draw(ax, fitted, selected, order, bootstrap)
     place = np.arange(len(order))
     ax.set_yticks(place, [plain(name) for name in names[order]])
     ax.tick_params(axis="y", length=0)
@@ -93,6 +90,8 @@ def loadings(
     for y in place[:-1] + 0.5:
         ax.axhline(y, color=muted(ax, 0.85), lw=0.5, zorder=0.2)
     unit = isinstance(model.scale, str) and model.scale == "unit" and fitted.centred
+    if unit:
+        ax.set_xlim(-1.05, 1.05)
     ax.set(xlabel="loading" + (" (correlation with the component)" if unit else " v√λ"))
     legend_above(ax)
     note(
@@ -100,18 +99,25 @@ def loadings(
         ""
         if bootstrap is None
         else f"whiskers: {100 * bootstrap.level:.4g}% intervals of {bootstrap.n:,} resamples",
-        f"the {len(order)} of {fitted.p:,} variables of the largest loadings"
+        f"the {len(order)} of {fitted.p:,} variables with the largest loadings"
         if len(order) < fitted.p
         else "",
     )
     return ax
 
 
-def _draw(ax: Axes, fitted: Fitted, chosen: Picked, order: Any, bootstrap: Any) -> None:
-    """A point for each variable and component, components beside each other."""
-    labels, count = axis_names(fitted, chosen), len(chosen.at)
+def _draw(
+    ax: Axes,
+    fitted: Fitted,
+    selected: Selection,
+    order: NDArray[np.intp],
+    bootstrap: Bootstrap | None,
+) -> None:
+    """Draw a point for each variable and component, with components next to each other."""
+    labels = axis_names(fitted.rates, selected, verdicts_of(fitted, bootstrap))
+    count = len(selected.indices)
     shift = (np.arange(count) - (count - 1) / 2) * 0.7 / max(count, 1)
-    for a, at in enumerate(chosen.at):
+    for a, at in enumerate(selected.indices):
         values, colour = fitted.loadings[order, at], GROUP_COLOURS[a]
         y = np.arange(len(order)) + shift[a]
         if bootstrap is None:
@@ -132,21 +138,21 @@ def _draw(ax: Axes, fitted: Fitted, chosen: Picked, order: Any, bootstrap: Any) 
         )
 
 
-def _check_same(bootstrap: Any, fitted: Fitted) -> None:
-    """Refuse intervals that are no bootstrap's, or another model's."""
+def _check_same(bootstrap: Bootstrap | None, fitted: Fitted) -> None:
+    """Raise for anything but a bootstrap of this model."""
     if bootstrap is None:
         return
     if not isinstance(bootstrap, Bootstrap):
         raise ParameterError(
-            f"bootstrap is {type(bootstrap).__name__}, no result of princomp.bootstrap",
+            f"bootstrap must be a result of princomp.bootstrap, got {type(bootstrap).__name__}",
             place={"parameter": "bootstrap"},
-            hint="bootstrap=princomp.bootstrap(X, model)",
+            hint="bootstrap=princomp.bootstrap(model, X)",
         )
     if bootstrap.loadings.shape != fitted.loadings.shape or not np.allclose(
         bootstrap.loadings, fitted.loadings, rtol=1e-6, atol=1e-9 * np.abs(fitted.loadings).max()
     ):
         raise ParameterError(
-            "the bootstrap is of another model: its loadings are not this one's",
+            "the bootstrap is of another model: its loadings differ",
             place={"parameter": "bootstrap"},
-            hint="bootstrap=princomp.bootstrap(X, model) with the model that is drawn",
+            hint="use bootstrap=princomp.bootstrap(model, X) with the same model",
         )

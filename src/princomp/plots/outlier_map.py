@@ -1,112 +1,110 @@
-"""How far rows are off within the components and off them, with the limits of both."""
+"""Outlier map: distances of rows within and from the components, with limits."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
+from princomp.estimators import PCA, RobustPCA
+from princomp.linalg import FloatArray
 from princomp.plots.colours import BLUE, VERMILLION
-from princomp.plots.drawn_rows import DrawnRows, labelled
+from princomp.plots.drawn_model import of_any_model
+from princomp.plots.drawn_rows import DrawnRows, Ids, Labels, labelled
 from princomp.plots.labels import put_labels
-from princomp.plots.outlying import Line, outlying
+from princomp.plots.outlying import Limit, outlyingness
 from princomp.plots.points import MOST_POINTS, density, points
-from princomp.plots.surface import (
-    axes_on,
-    inked,
-    legend_above,
-    no_room,
-    note,
-)
+from princomp.plots.surface import axes_on, inked, lay_out, legend_above, note
 
-__all__ = ["outliers"]
-
-_LABELLED = 10  # of the rows beyond a limit, when nobody says
+_LABELLED = 10  # labels by default
 
 
+@of_any_model
 def outliers(
-    model: Any,
-    X: Any,
+    model: PCA | RobustPCA,
+    X: object,
     level: float | None = None,
     *,
     training: bool = False,
-    label: Any = None,
-    ids: Any = None,
+    label: Labels = None,
+    ids: Ids = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
-    """Outlier map: T² of rows against their Q, with both limits.
+    """Draw an outlier map: T² against Q of rows, with both limits.
 
     Parameters
     ----------
     model : PCA or RobustPCA
-        Fitted. A RobustPCA is drawn by score distances (√T²) and orthogonal distances (√Q)
-        against the cut-offs of its fit.
+        Fitted. For a RobustPCA, score distances (√T²), orthogonal distances (√Q) and the
+        cut-offs of the fit are drawn.
     X : array, sparse array, frame, path or batches, of shape (n, p)
-        Training rows or others.
+        Training rows or other rows.
     level : float, optional
-        Of the limits of a PCA, 0.95 by default; they are functions of the model, and rows do
-        not move them.
+        Level of the limits of a PCA, by default 0.95. The limits depend on the model only.
     training : bool, default=False
-        Whether the rows are those of the fit, whose limit of T² is lower.
+        Whether X are the rows of the fit, for which the limit of T² is lower.
     label : int or sequence of names, optional
-        Which rows get their names: so many of the farthest, or these; by default the 10
-        farthest of those beyond a limit.
+        Rows with labels: this many of the most distant rows, or the rows with these names. By
+        default the 10 most distant rows beyond a limit.
     ids : str or sequence of length n, optional
         Names of the rows; see :func:`princomp.diagnostics.rows`.
     ax : matplotlib.axes.Axes, optional
-        To draw on; by default one of its own.
+        Axes to draw on; by default a new one.
     dark : bool, optional
-        Of its own Axes: light ink on a dark ground, or the reverse; by default what matplotlib
-        is set to.
+        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Where nothing is left out (k = p) there is no Q: T² is drawn row by row. A limit that
-        cannot be had is not drawn, and a note says why.
+        With all components (k = p) there is no Q, and T² is drawn by row. A limit that cannot
+        be computed is not drawn, and a note explains why.
 
     Raises
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError
     """
-    seen = outlying(model, X, level, training, ids)
-    alone, count = seen.off is None, len(seen.along)
-    xy = np.column_stack([np.arange(len(seen.kept))[seen.kept], seen.along])
-    across, along = seen.along_limit, None
-    if seen.off is not None:
-        xy = np.column_stack([seen.along, seen.off])
-        across, along = seen.off_limit, seen.along_limit
-    excess = seen.excess
-    beyond = np.zeros(count, dtype=bool) if excess is None else excess > 1.0
+    seen = outlyingness(model, X, level, training, ids)
+    if seen.outside is None:
+        xy = np.column_stack([np.arange(len(seen.kept))[seen.kept], seen.within])
+        vertical, horizontal = None, seen.limit_within
+    else:
+        xy = np.column_stack([seen.within, seen.outside])
+        vertical, horizontal = seen.limit_within, seen.limit_outside
+    ratio, count = seen.ratio, len(xy)
+    beyond = np.zeros(count, dtype=bool) if ratio is None else ratio > 1.0
 
     ax = axes_on(ax, dark)
-    told = _rows_on(ax, xy, beyond)
-    _lines(ax, along, across)
-    rows = DrawnRows(xy, seen.names, True, int((~seen.kept).sum()), seen.kept, None)
-    far = seen.along if excess is None else excess
-    at = labelled(min(int(beyond.sum()), _LABELLED) if label is None else label, rows, far)
-    _finish(ax, len(seen.kept), alone, seen.words, across, along)
-    if len(xy) > MOST_POINTS:
+    density_note = _draw_rows(ax, xy, beyond)
+    _draw_limits(ax, vertical, horizontal)
+    rows = DrawnRows(xy, seen.names, seen.kept)
+    label = min(int(beyond.sum()), _LABELLED) if label is None else label
+    at = labelled(label, rows, seen.within if ratio is None else ratio)
+    _set_limits(ax, vertical, horizontal)
+    if seen.outside is None:
+        n = len(seen.kept)
+        ax.set(xlim=(-0.02 * n - 0.5, 1.02 * n), xlabel="row", ylabel=seen.labels[0])
+    else:
+        ax.set(xlabel=seen.labels[0], ylabel=seen.labels[1])
+    if ax.get_legend_handles_labels()[0]:
+        legend_above(ax, 2)
+    if count > MOST_POINTS:
         points(ax, xy[at], VERMILLION, "D", among=400)
     note(
         ax,
-        "" if excess is None else f"{int(beyond.sum()):,} of {count:,} rows are beyond a limit",
-        told,
+        "" if ratio is None else f"{int(beyond.sum()):,} of {count:,} rows are beyond a limit",
+        density_note,
         *seen.notes,
+        rows.missing_note,
     )
-    left = put_labels(
-        ax, xy[at], list(rows.names[at]), points=xy, lines=_crossing(ax, along, across)
-    )
-    note(ax, no_room(left))
+    lines = _lines(ax, vertical, horizontal)
+    lay_out(ax)
+    put_labels(ax, xy[at], rows.names[at], points=xy, lines=lines)
     return ax
 
 
-def _rows_on(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
-    """Rows as points, those beyond in another colour and shape; of many a density."""
+def _draw_rows(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
+    """Draw rows as points, or many rows as a density; return a note about it."""
     if len(xy) <= MOST_POINTS:
         points(ax, xy[~beyond], BLUE, among=len(xy), label="within the limits")
         if beyond.any():
@@ -116,46 +114,31 @@ def _rows_on(ax: Axes, xy: FloatArray, beyond: NDArray[np.bool_]) -> str:
     return "density of rows on a logarithmic scale"
 
 
-def _lines(ax: Axes, along: Line | None, across: Line | None) -> None:
-    """The limits, with what they are."""
+def _draw_limits(ax: Axes, vertical: Limit | None, horizontal: Limit | None) -> None:
     colour = inked(ax, VERMILLION)
-    if along is not None:
-        dashed = (0, (5, 3))
-        ax.axvline(along.at, color=colour, lw=1.0, ls=dashed, zorder=1.5, label=along.label)
-    if across is not None:
-        dotted = (0, (1.5, 2))
-        ax.axhline(across.at, color=colour, lw=1.0, ls=dotted, zorder=1.5, label=across.label)
+    for limit, draw, style in (
+        (vertical, ax.axvline, (0, (5, 3))),
+        (horizontal, ax.axhline, (0, (1.5, 2))),
+    ):
+        if limit is not None:
+            draw(limit.value, color=colour, lw=1.0, ls=style, zorder=1.5, label=limit.label)
 
 
-def _finish(
-    ax: Axes,
-    n: int,
-    alone: bool,
-    words: tuple[str, str],
-    across: Line | None,
-    along: Line | None,
-) -> None:
-    """Limits from about zero on, with room beyond the lines, and names."""
+def _set_limits(ax: Axes, vertical: Limit | None, horizontal: Limit | None) -> None:
+    """Let both axes start near zero and include the limits."""
     ax.margins(0.06)
     ax.autoscale_view()
-    for high, line, change in (
-        (ax.get_xlim()[1], along, ax.set_xlim),
-        (ax.get_ylim()[1], across, ax.set_ylim),
+    for high, limit, change in (
+        (ax.get_xlim()[1], vertical, ax.set_xlim),
+        (ax.get_ylim()[1], horizontal, ax.set_ylim),
     ):
-        top = max(high, 1.15 * (line.at if line else 0.0))
+        top = max(high, 1.15 * (limit.value if limit else 0.0))
         change(-0.015 * top, top)
-    if alone:
-        ax.set_xlim(-0.02 * n - 0.5, 1.02 * n)
-        ax.set(xlabel="row", ylabel=words[0])
-    else:
-        ax.set(xlabel=words[0], ylabel=words[1])
-    if ax.get_legend_handles_labels()[0]:
-        legend_above(ax, 2)
 
 
-def _crossing(ax: Axes, along: Line | None, across: Line | None) -> FloatArray:
-    """The lines of the limits from side to side, as labels are to keep off them (l, 2, 2)."""
-    (left, right), (foot, top) = ax.get_xlim(), ax.get_ylim()
-    lines = [] if along is None else [[[along.at, foot], [along.at, top]]]
-    lines += [] if across is None else [[[left, across.at], [right, across.at]]]
-    return np.array(lines)
+def _lines(ax: Axes, vertical: Limit | None, horizontal: Limit | None) -> list[FloatArray]:
+    """Ends of the limit lines, which labels must not cross."""
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    lines = [] if vertical is None else [[[vertical.value, bottom], [vertical.value, top]]]
+    lines += [] if horizontal is None else [[[left, horizontal.value], [right, horizontal.value]]]
+    return [np.array(line) for line in lines]

@@ -1,136 +1,129 @@
-"""How far rows lie within the components and off them, as an outlier map draws them."""
+"""Distances of rows within and from the components, for the outlier map."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics import distances, limits
-from princomp.diagnostics.row_blocks import Given
-from princomp.errors import ParameterError, ShapeError
-from princomp.robust import RobustPCA
-
-__all__ = ["Line", "Outlying", "outlying"]
+from princomp.core import fitted_model
+from princomp.diagnostics import Names, RowReader, distances, limits
+from princomp.errors import ParameterError
+from princomp.estimators import PCA, RobustPCA
+from princomp.io import RowArray
+from princomp.linalg import FloatArray
+from princomp.plots.drawn_rows import Ids, rows_with_scores
 
 _LEVEL = 0.95
 
 
-class Line(NamedTuple):
-    """A limit: where it lies, and what the legend says of it."""
+class Limit(NamedTuple):
+    """A control limit, and its label in the legend."""
 
-    at: float
+    value: float
     label: str
 
 
-class Outlying(NamedTuple):
-    """Rows that are drawn.
+class Outlyingness(NamedTuple):
+    """Distances of the rows that are drawn.
 
-    ``along`` (m,) is how far each is within the components, ``off`` (m,) how far off them;
-    None where nothing is left out. ``kept`` (n,) says which of the rows given these are.
-    ``words`` are those of the two axes, ``notes`` what is said below.
+    ``within`` (m,) are distances within the components, ``outside`` (m,) distances from them;
+    None where the components span all directions. ``kept`` (n,) marks the drawn rows.
+    ``labels`` are those of the two axes.
     """
 
-    along: FloatArray
-    off: FloatArray | None
-    names: NDArray[Any]
+    within: FloatArray
+    outside: FloatArray | None
+    names: Names
     kept: NDArray[np.bool_]
-    along_limit: Line | None
-    off_limit: Line | None
-    words: tuple[str, str]
-    notes: tuple[str, ...]
+    limit_within: Limit | None
+    limit_outside: Limit | None
+    labels: tuple[str, str]
+    notes: tuple[str, ...] = ()
 
     @property
-    def excess(self) -> FloatArray | None:
-        """The larger share (m,) of a limit that each row takes; None where there is no limit."""
-        shares = [
-            distance / limit.at
-            for distance, limit in ((self.along, self.along_limit), (self.off, self.off_limit))
+    def ratio(self) -> FloatArray | None:
+        """Largest ratio (m,) of a distance to its limit; None where there is no limit."""
+        ratios = [
+            distance / limit.value
+            for distance, limit in (
+                (self.within, self.limit_within),
+                (self.outside, self.limit_outside),
+            )
             if distance is not None and limit is not None
         ]
-        return np.max(shares, axis=0) if shares else None
+        return np.max(ratios, axis=0) if ratios else None
 
 
-def outlying(model: Any, X: Any, level: float | None, training: bool, ids: Any) -> Outlying:
-    """Distances of rows under a PCA or a RobustPCA, and the limits of both.
+def outlyingness(
+    model: PCA | RobustPCA, X: object, level: float | None, training: bool, ids: Ids
+) -> Outlyingness:
+    """Compute distances of rows and their limits.
 
     Raises
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError
     """
     if isinstance(model, RobustPCA):
-        return _robustly(model, X, level, training, ids)
+        return _robust(model, X, level, training, ids)
     found = limits(model, _LEVEL if level is None else level)
     table = distances(model, X, ids=ids, frame="listing")
-    t2, q, names = table["t2"], table["q"], np.asarray(table["row"])
-    kept = np.isfinite(t2) & np.isfinite(q)
-    if not kept.any():
-        raise ShapeError(
-            f"none of the {len(kept):,} rows has scores: there is nothing to draw",
-            place={"parameter": "X"},
-            hint="give rows without missing values, or fit with missing='em'",
-        )
+    t2, q = table["t2"], table["q"]
+    kept = rows_with_scores(np.column_stack([t2, q]))
     percent = f"{100 * found.level:.4g}%"
     kind = "training" if training else "new"
-    t2_limit, k = found.t2(training), _components(found.components, model)
+    k = _components(found.components, model)
     symbols = {"t2": "T²", "q": "Q"}
-    left = int((~kept).sum())
-    return Outlying(
+    return Outlyingness(
         t2[kept],
         None if found.components == model.n_features_in_ else q[kept],
-        names[kept],
+        table["row"][kept],
         kept,
-        _line(t2_limit, f"T² {percent} of {kind} rows"),
-        _line(found.q, f"Q {percent}"),
+        _limit(found.t2(training), f"T² {percent} of {kind} rows"),
+        _limit(found.q, f"Q {percent}"),
         (f"T² within {k}", "Q: squared distance from them"),
-        (
-            *(f"no limit of {symbols[one]}: {why}" for one, why in found.reasons.items()),
-            f"{left:,} rows with missing values are not drawn" if left else "",
-        ),
+        tuple(f"no limit of {symbols[one]}: {why}" for one, why in found.reasons.items()),
     )
 
 
-def _robustly(model: RobustPCA, X: Any, level: float | None, training: bool, ids: Any) -> Outlying:
-    """Score and orthogonal distances of rows against the cut-offs of a robust fit."""
+def _robust(
+    model: RobustPCA, X: object, level: float | None, training: bool, ids: Ids
+) -> Outlyingness:
+    """Compute score and orthogonal distances, with the cut-offs of a robust fit."""
     for name, given in (("level", level is not None), ("training", training)):
         if given:
             raise ParameterError(
-                f"{name} says nothing to a RobustPCA, whose cut-offs are those of its fit",
+                f"{name} does not apply to a RobustPCA, which has its own cut-offs",
                 place={"parameter": name},
-                hint=f"leave {name} out",
+                hint=f"leave out {name}",
             )
-    model._need_fit()
-    given_rows = Given.opened(model, X, ids=ids)
-    parts, at = [], 0
-    for chunk, named in given_rows.chunks():
-        found = model._chunk_map(chunk, given_rows.data, at)
-        parts.append((found.score_distances, found.orthogonal_distances, named))
-        at += chunk.shape[0]
-    within, off, named = zip(*parts, strict=True)
-    names = np.arange(at) if named[0] is None else np.concatenate(named)
-    names = names if given_rows.ids is None else given_rows.ids
-    inside, beside = model.score_cutoff_, model.orthogonal_cutoff_
-    return Outlying(
-        np.concatenate(within),
-        None if model.n_components_ == model.n_features_in_ else np.concatenate(off),
+    fitted = fitted_model(model)
+    reader = RowReader.open(model, X, ids=ids)
+
+    def distances_of(chunk: RowArray, at: int) -> tuple[FloatArray, FloatArray]:
+        found = fitted.chunk_map(chunk, reader.data, at)
+        return found.score_distances, found.orthogonal_distances
+
+    names, within, outside = reader.collect_chunks(distances_of)
+    return Outlyingness(
+        within,
+        None if model.n_components_ == model.n_features_in_ else outside,
         names,
-        np.ones(at, dtype=bool),
-        _line(inside, "cut-off of score distances, 97.5%"),
-        _line(beside, "cut-off of orthogonal distances, 97.5%"),
+        np.ones(len(names), dtype=bool),
+        _limit(model.score_cutoff_, "cut-off of score distances, 97.5%"),
+        _limit(model.orthogonal_cutoff_, "cut-off of orthogonal distances, 97.5%"),
         (
             f"score distance within {_components(model.n_components_, model)}",
             "orthogonal distance from them",
         ),
-        (),
     )
 
 
-def _line(at: float | None, label: str) -> Line | None:
-    return None if at is None else Line(at, f"{label}: {at:.4g}")
+def _limit(value: float | None, label: str) -> Limit | None:
+    return None if value is None else Limit(value, f"{label}: {value:.4g}")
 
 
-def _components(k: int, model: Any) -> str:
+def _components(k: int, model: PCA | RobustPCA) -> str:
     every = "all " if k == model.n_features_in_ else ""
     return f"{every}{k} component{'s' * (k != 1)}"

@@ -2,92 +2,99 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics.control_limits import checked_level
-from princomp.diagnostics.given import Picked, state_of, variable_names
-from princomp.diagnostics.variable_table import variables
-from princomp.errors import ParameterError
-from princomp.fitted import Fitted
-from princomp.parameters import is_a
+from princomp.core import is_a
+from princomp.diagnostics import (
+    Bootstrap,
+    Names,
+    Selection,
+    check_count,
+    checked_level,
+    fitted_of,
+    named_values,
+    variable_names,
+)
+from princomp.errors import invalid_value
+from princomp.estimators import PCA
+from princomp.kernel_pca import KernelPCA
+from princomp.linalg import FloatArray
 from princomp.plots.arrows import arrows, spokes
 from princomp.plots.colours import VERMILLION
-from princomp.plots.drawn_model import drawn_state
-from princomp.plots.drawn_rows import DrawnRows, Groups, drawn_rows, grouped_by, labelled
-from princomp.plots.ellipses import checked_kind, ellipse_words
+from princomp.plots.drawn_model import DrawnModel, of_any_model
+from princomp.plots.drawn_rows import Ids, Labels, drawn_rows, labelled, read_groups
+from princomp.plots.ellipses import check_kind
 from princomp.plots.labels import plain, put_labels
-from princomp.plots.points import MOST_POINTS, cloud, group_points, points
+from princomp.plots.points import MOST_POINTS, DrawnGroups, cloud, group_look, group_points, points
 from princomp.plots.surface import (
     axes_on,
     axis_names,
     ink,
     inked,
-    legend_beside,
+    lay_out,
+    legend_right,
     muted,
-    no_room,
     note,
     plane_of,
-    whole_number,
 )
 
-__all__ = ["biplot", "scores"]
-
-# How far arrows reach, of how far the rows do.
+# Length of the longest arrow relative to the scores.
 _REACH = 0.8
 
 
+@of_any_model
 def scores(
-    model: Any,
-    X: Any,
-    x: Any = 1,
-    y: Any = 2,
+    model: PCA | KernelPCA,
+    X: object,
+    x: int | str = 1,
+    y: int | str = 2,
     *,
-    groups: Any = None,
+    groups: object = None,
     ellipses: str = "rows",
     level: float = 0.95,
-    label: Any = None,
-    ids: Any = None,
+    label: Labels = None,
+    ids: Ids = None,
+    bootstrap: Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
-    """Rows on two components, on equal scales.
+    """Draw rows on two components, with equal scales.
 
     Parameters
     ----------
     model : PCA or KernelPCA
         Fitted.
     X : array, sparse array, frame, path or batches, of shape (n, p)
-        Training rows or others.
+        Training rows or other rows.
     x, y : int or str
         Components: numbers from 1, or "PC1", ….
-    groups : array, series or frame of one column, of shape (n,), optional
-        Categories; missing ones are drawn without colour.
+    groups : str, or array, series or frame of one column, of shape (n,), optional
+        Categories, or the column of X that holds them; rows without one are grey.
     ellipses : {"rows", "mean", "none"}, default="rows"
-        Around each group: where a further row of it would lie, or where its mean does, were
-        the rows normal. Groups of fewer than 4 rows, or on a line, get none; the legend says
-        so.
+        Around each group: prediction ellipses of further rows, or confidence ellipses of the
+        mean, for normal rows. Groups of fewer than 4 rows, or on a line, have none, as the
+        legend says.
     level : float, default=0.95
-        Of the ellipses.
+        Level of the ellipses.
     label : int or sequence of names, optional
-        Which rows get their names: so many of the farthest, or these. By default all of up to
-        30 that have names, and the 10 farthest of more.
+        Rows with labels: this many of the most distant rows, or the rows with these names. By
+        default all of up to 60 rows with names (30 with groups), and the 10 most distant of
+        more.
     ids : str or sequence of length n, optional
         Names of the rows; see :func:`princomp.diagnostics.rows`.
+    bootstrap : Bootstrap, optional
+        Decides which components are marked as unstable, in place of an approximation.
     ax : matplotlib.axes.Axes, optional
-        To draw on; by default one of its own.
+        Axes to draw on; by default a new one.
     dark : bool, optional
-        Of its own Axes: light ink on a dark ground, or the reverse; by default what matplotlib
-        is set to.
+        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
 
     Returns
     -------
     matplotlib.axes.Axes
         Scores are in units of the analysed columns and never whitened. More than 20,000 rows
-        are drawn as a density, or, where they have groups, thinned; ellipses are of all rows.
+        are drawn as a density or, with groups, as a sample; ellipses are of all rows.
 
     Raises
     ------
@@ -95,51 +102,42 @@ def scores(
         For a model of one component, groups of another length, or no row to draw.
     ParameterError, ColumnError, NotFiniteError
     """
-    fitted = drawn_state(model)
-    chosen = plane_of(fitted, x, y)
-    checked_kind(ellipses), checked_level(level)
-    rows = drawn_rows(model, X, chosen, ids)
-    found = grouped_by(groups, rows)
-    ax = axes_on(ax, dark)
-    told = _rows_on(ax, rows, found, ellipses, level)
-    _plane(ax, fitted, chosen)
-    at = labelled(label, rows, _how_far(rows.t))
-    if len(at) and len(rows.t) > MOST_POINTS and found is None:
-        points(ax, rows.t[at], VERMILLION, among=400)
-    note(ax, *told, _missing(rows))
-    _settle(ax)
-    note(ax, no_room(put_labels(ax, rows.t[at], list(rows.names[at]), points=rows.t)))
-    return ax
+    drawn = DrawnModel.of(model, bootstrap)
+    selected = plane_of(drawn.k, drawn.p, x, y)
+    figure = _RowsOnPlane(model, X, selected, groups, ellipses, level, ids)
+    return figure.draw(axes_on(ax, dark), drawn, label)
 
 
+@of_any_model
 def biplot(
-    model: Any,
-    X: Any,
-    x: Any = 1,
-    y: Any = 2,
+    model: PCA,
+    X: object,
+    x: int | str = 1,
+    y: int | str = 2,
     *,
     top: int = 10,
     factor: float | None = None,
-    groups: Any = None,
+    groups: object = None,
     ellipses: str = "rows",
     level: float = 0.95,
-    label: Any = None,
-    ids: Any = None,
+    label: Labels = None,
+    ids: Ids = None,
+    bootstrap: Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
-    """Rows and variables on two components: points, and loadings as arrows.
+    """Draw rows and variables on two components: scores as points, loadings as arrows.
 
     Parameters
     ----------
-    model, X, x, y, groups, ellipses, level, label, ids, ax, dark
+    model, X, x, y, groups, ellipses, level, label, ids, bootstrap, ax, dark
         As for :func:`scores`.
     top : int, default=10
-        Variables with an arrow: those that contribute most to the two components.
+        Number of variables with an arrow: those that contribute most to the two components.
     factor : float, optional
-        What all loadings are multiplied with, on both axes alike, so that angles and ratios
-        of arrows are right; by default one that makes the longest reach 80% as far as the
-        rows. The figure says which.
+        Factor of all loadings, the same for both axes, so that angles and ratios of arrows are
+        right. By default the longest arrow has 80% of the length of the scores. The factor is
+        written under the figure.
 
     Returns
     -------
@@ -148,100 +146,112 @@ def biplot(
     Raises
     ------
     ShapeError, ParameterError, ColumnError, NotFiniteError
-        As :func:`scores`; a factor or ``top`` that is not above zero.
+        As :func:`scores`; also for a ``factor`` or ``top`` that is not positive.
 
     Notes
     -----
-    Gabriel (1971). Arrows are loadings v√λ: rows are at their scores, so products of the two
-    do not give the data back.
+    Gabriel (1971). Points are scores and arrows are loadings v√λ, so their products do not
+    approximate the data.
     """
-    fitted = state_of(model)
-    chosen = plane_of(fitted, x, y)
-    checked_kind(ellipses), checked_level(level)
-    top = whole_number(top, "top")
+    drawn = DrawnModel.of(model, bootstrap)
+    fitted = fitted_of(model)
+    selected = plane_of(fitted.k, fitted.p, x, y)
+    top = check_count("top", top)
     if factor is not None and not (is_a(factor, float | int) and 0 < factor < np.inf):
-        raise ParameterError(
-            f"factor={factor!r} is not lawful",
-            place={"parameter": "factor"},
-            hint="give a number above zero, or leave it out",
-        )
-    rows = drawn_rows(model, X, chosen, ids)
-    found = grouped_by(groups, rows)
-    table = variables(model, components=chosen.names, form="wide", frame="listing")
-    loadings = np.stack([table[f"loading_{name}"] for name in chosen.names], axis=1)
-    # λ-weighted contributions to the plane go as squared lengths of loadings.
+        raise invalid_value("factor", factor, "a positive number", "None chooses a factor")
+    figure = _RowsOnPlane(model, X, selected, groups, ellipses, level, ids)
+    # Contributions to the plane are proportional to squared lengths of loadings.
+    loadings = fitted.loadings[:, selected.indices]
     order = np.argsort(-(loadings**2).sum(axis=1), kind="stable")[:top]
-    factor = _factor(rows.t, loadings) if factor is None else float(factor)
-    ends = factor * loadings[order]
-
-    ax = axes_on(ax, dark)
-    told = _rows_on(ax, rows, found, ellipses, level)
-    ax.update_datalim(ends)
-    _plane(ax, fitted, chosen)
-    arrows(ax, ends, VERMILLION)
-    at = labelled(label, rows, _how_far(rows.t))
-    told_arrows = f"arrows: loadings × {factor:.3g}"
+    scores = figure.rows.scores
+    factor = _default_factor(scores, loadings) if factor is None else float(factor)
+    arrow_note = f"arrows: loadings × {factor:.3g}"
     if len(order) < fitted.p:
-        told_arrows += f", the {len(order)} of {fitted.p:,} variables that contribute most"
-    note(ax, told_arrows, *told, _missing(rows))
-    _settle(ax)
-    left = put_labels(
-        ax,
-        np.concatenate([ends, rows.t[at]]),
-        [*variable_names(model)[order], *rows.names[at]],
-        points=rows.t,
-        lines=spokes(ends),
-        colours=[inked(ax, VERMILLION)] * len(order) + [ink(ax)] * len(at),
-    )
-    note(ax, no_room(left))
-    return ax
+        arrow_note += f", the {len(order)} of {fitted.p:,} variables that contribute most"
+    variables = (variable_names(model)[order], factor * loadings[order], arrow_note)
+    return figure.draw(axes_on(ax, dark), drawn, label, variables)
 
 
-def _how_far(t: FloatArray) -> FloatArray:
-    far: FloatArray = np.hypot(t[:, 0], t[:, 1])
-    return far
+class _RowsOnPlane:
+    """Rows on two components, in groups with ellipses or without."""
+
+    def __init__(
+        self,
+        model: PCA | KernelPCA,
+        X: object,
+        selected: Selection,
+        groups: object,
+        ellipses: str,
+        level: float,
+        ids: Ids,
+    ) -> None:
+        check_kind(ellipses)
+        self.selected = selected
+        self.ellipses, self.level = ellipses, checked_level(level)
+        if isinstance(groups, str):
+            groups, X = named_values(model, X, groups)
+        self.rows = drawn_rows(model, X, selected, ids)
+        self.groups = read_groups(groups, X, self.rows.kept)
+
+    def draw(
+        self,
+        ax: Axes,
+        model: DrawnModel,
+        label: Labels,
+        variables: tuple[Names, FloatArray, str] | None = None,
+    ) -> Axes:
+        """Draw rows, groups and arrows, and then labels: of arrows, of groups, of rows."""
+        ax.axhline(0.0, color=muted(ax, 0.75), linewidth=0.6, zorder=0.3)
+        ax.axvline(0.0, color=muted(ax, 0.75), linewidth=0.6, zorder=0.3)
+        names, ends, arrow_note = variables or ((), np.empty((0, 2)), "")
+        rows, groups = self.rows, DrawnGroups((), {})
+        if self.groups is None:
+            groups = groups._replace(notes=(cloud(ax, rows.scores),))
+        else:
+            groups = group_points(ax, rows.scores, self.groups, self.ellipses, self.level)
+            legend_right(ax, plain(self.groups.title) or None)
+        ax.update_datalim(ends)
+        shown = axis_names(model.rates, self.selected, model.verdicts)
+        ax.set(xlabel=shown[0], ylabel=shown[1])
+        ax.margins(0.07)
+        ax.autoscale_view()
+        ax.set_aspect("equal", adjustable="datalim")
+        arrows(ax, ends, VERMILLION)
+        at = labelled(label, rows, _lengths(rows.scores), crowded=self.groups is not None)
+        if len(at) and len(rows.scores) > MOST_POINTS and self.groups is None:
+            points(ax, rows.scores[at], VERMILLION, among=400)
+        note(ax, arrow_note, *groups.notes, rows.missing_note)
+        _fix_limits(ax)
+        tops = [line[np.argmax(line[:, 1])] for line in groups.ellipses.values()]
+        tints = [inked(ax, group_look(code)[0]) for code in groups.ellipses]
+        labels = [] if self.groups is None else [self.groups.labels[i] for i in groups.ellipses]
+        put_labels(
+            ax,
+            np.concatenate([ends, np.reshape(tops, (-1, 2)), rows.scores[at]]),
+            [*names, *labels, *rows.names[at]],
+            points=rows.scores,
+            lines=[*spokes(ends), *groups.ellipses.values()],
+            colours=[inked(ax, VERMILLION)] * len(ends) + tints + [ink(ax)] * len(at),
+            first=len(ends),
+        )
+        return ax
 
 
-def _factor(t: FloatArray, loadings: FloatArray) -> float:
-    """What brings the longest arrow to 80% of the reach of the rows, in two digits."""
-    rows, arrows = float(_how_far(t).max()), float(_how_far(loadings).max())
+def _lengths(vectors: FloatArray) -> FloatArray:
+    lengths: FloatArray = np.hypot(vectors[:, 0], vectors[:, 1])
+    return lengths
+
+
+def _default_factor(scores: FloatArray, loadings: FloatArray) -> float:
+    """Factor by which the longest arrow has 80% of the length of scores, with two digits."""
+    rows, arrows = float(_lengths(scores).max()), float(_lengths(loadings).max())
     if not rows > 0 or not arrows > 0:
         return 1.0
     return float(f"{_REACH * rows / arrows:.2g}")
 
 
-def _rows_on(
-    ax: Axes, rows: DrawnRows, groups: Groups | None, ellipses: str, level: float
-) -> list[str]:
-    """The rows as points; what a note should say of them."""
-    ax.axhline(0.0, color=muted(ax, 0.75), linewidth=0.6, zorder=0.3)
-    ax.axvline(0.0, color=muted(ax, 0.75), linewidth=0.6, zorder=0.3)
-    if groups is None:
-        return [cloud(ax, rows.t)]
-    told = group_points(ax, rows.t, groups, ellipses, level)
-    title = [plain(groups.title)] if groups.title else []
-    if ellipses != "none":
-        title.append(ellipse_words(ellipses, level))
-    legend_beside(ax, title="\n".join(title) or None)
-    return told
-
-
-def _plane(ax: Axes, fitted: Fitted, chosen: Picked) -> None:
-    """Equal scales, names with rates, limits that stay."""
-    names = axis_names(fitted, chosen)
-    ax.set(xlabel=names[0], ylabel=names[1])
-    ax.margins(0.07)
-    ax.autoscale_view()
-    ax.set_aspect("equal", adjustable="datalim")
-
-
-def _settle(ax: Axes) -> None:
-    """Fix the limits that equal scales have given: labels belong to them."""
-    figure: Any = ax.get_figure(root=True)
-    figure.draw_without_rendering()
+def _fix_limits(ax: Axes) -> None:
+    """Fix the limits that result from equal scales, before labels are placed."""
+    lay_out(ax)
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
     ax.set_aspect("equal", adjustable="box")
-
-
-def _missing(rows: DrawnRows) -> str:
-    return f"{rows.missing:,} rows with missing values are not drawn" if rows.missing else ""

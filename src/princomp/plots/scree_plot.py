@@ -1,37 +1,30 @@
-"""Variances in order, their running sum, and the number of components that was chosen."""
+"""Scree plot: variances, their cumulative sum, and the chosen number of components."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patheffects import withStroke
+from numpy.typing import ArrayLike
 
-from princomp.arrays import FloatArray
-from princomp.choosing import Decision
+from princomp.core import verdict_lines
+from princomp.diagnostics import Bootstrap, check_count
 from princomp.errors import ParameterError, ShapeError
-from princomp.fitted import Fitted
+from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
+from princomp.linalg import FloatArray
 from princomp.plots.colours import BLUE, VERMILLION, mixed, readable_on
-from princomp.plots.drawn_model import drawn_state, most_components
-from princomp.plots.surface import (
-    SMALL,
-    axes_on,
-    background,
-    ink,
-    inked,
-    legend_above,
-    muted,
-    note,
-    whole_number,
-)
+from princomp.plots.drawn_model import DrawnModel, of_any_model
+from princomp.plots.surface import SMALL, axes_on, background, ink, inked, legend_above, muted, note
+from princomp.rules import Decision
 
-__all__ = ["scree"]
-
-# So many bars have room for their numbers, and so many for a percent sign, too.
+# Largest number of bars with numbers, and with percent signs.
 _LABELLED, _WIDE = 15, 9
-# What the limit of a rule is; others are called after their rule.
+# Height of a number as a share of an axis of default size.
+_NUMBER = 0.045
+# Labels of the limits of some rules.
 _LIMITS = {
     "parallel": "quantile without structure (parallel)",
     "broken-stick": "pieces of a broken stick",
@@ -39,132 +32,158 @@ _LIMITS = {
     "marchenko-pastur": "edge of noise (marchenko-pastur)",
     "gavish-donoho": "threshold (gavish-donoho)",
 }
-# A decision is of this model where its variances are these, to this share of the total.
+# Largest difference between the variances of a decision and of the model, as a share.
 _SAME = 1e-3
 
 
+@of_any_model
 def scree(
-    model: Any,
+    model: PCA | KernelPCA,
     *,
-    null: Any = None,
+    null: ArrayLike | None = None,
     decision: Decision | None = None,
     most: int = 15,
+    bootstrap: Bootstrap | None = None,
     ax: Axes | None = None,
     dark: bool | None = None,
 ) -> Axes:
-    """Scree plot: the contribution rate of each component, and their running sum.
+    """Draw a scree plot: the contribution rate of each component, and their cumulative sum.
 
     Parameters
     ----------
     model : PCA or KernelPCA
         Fitted.
     null : array of shape (m,), optional
-        Variances that data without structure would have (a quantile of them), to compare with
-        the first m; in squared units of the analysed columns.
+        Variances of data without structure (or a quantile of them) to compare with the first
+        m, in squared units of the analysed columns.
     decision : Decision, optional
-        What a rule said, as ``choose(…)["parallel"]``; by default that of the rule that chose
-        the model's components, where one did. Its limit is drawn where it is one of
-        variances, rates or singular values: a quantile by component as a curve, one number
-        as a line. The p-values of a test stand under the components.
+        Decision of a rule, such as ``choose(…)["parallel"]``; by default that of the rule that
+        chose the model's components. Limits of variances, rates or singular values are drawn
+        as a line or curve. The p-values of a test are written under the components.
     most : int, default=15
-        Components that are shown at most.
+        Maximum number of components.
+    bootstrap : Bootstrap, optional
+        Decides which components are marked as unstable, in place of an approximation.
     ax : matplotlib.axes.Axes, optional
-        To draw on; by default one of its own.
+        Axes to draw on; by default a new one.
     dark : bool, optional
-        Of its own Axes: light ink on a dark ground, or the reverse; by default what matplotlib
-        is set to.
+        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
 
     Returns
     -------
     matplotlib.axes.Axes
-        In percent of the *total* variance. Bars of components that the model keeps are full.
+        In percent of the *total* variance. Bars of the components that the decision keeps, or
+        else the model, are dark. Components that should not be interpreted have a star, and
+        the note says why.
 
     Raises
     ------
     ParameterError, ShapeError
-        Also for a decision on another table, or under another scale.
+        Also for a decision on another table or scale.
     """
-    fitted = drawn_state(model)
-    most = whole_number(most, "most")
+    drawn = DrawnModel.of(model, bootstrap)
+    most = check_count("most", most)
     if decision is not None and not isinstance(decision, Decision):
         raise ParameterError(
-            f"decision is {type(decision).__name__}, no Decision",
+            f"decision must be a Decision, got {type(decision).__name__}",
             place={"parameter": "decision"},
-            hint="choose(model)['parallel'] is one",
+            hint="choose(model)['parallel'] returns one",
         )
     if decision is not None and isinstance(model, KernelPCA):
         raise ParameterError(
-            "rules look at variances of columns, and these are of a feature space",
+            "a decision applies to a PCA, not to the feature space of a kernel PCA",
             place={"parameter": "decision"},
-            hint="leave decision out, or draw a princomp.PCA",
+            hint="leave out decision, or draw a princomp.PCA",
         )
-    if decision is None:
-        decision = fitted.decision
-    else:
-        _check_decision(decision, fitted)
-    curve = _null_rates(null, fitted)
-    rates = 100.0 * fitted.spectrum.rates
+    if decision is not None:
+        _check_decision(decision, drawn)
+    elif drawn.fitted:
+        decision = drawn.fitted.decision
+    curve = _null_rates(null, drawn.spectrum.total)
+    rates = 100.0 * drawn.spectrum.rates
     shown = min(most, len(rates))
-    if not shown or not fitted.spectrum.total > 0:
-        raise ShapeError("there is no variance to show", hint="the rows of the fit are all alike")
+    if not shown or not drawn.spectrum.total > 0:
+        raise ShapeError("there is no variance to show", hint="the rows of the fit are all equal")
     number = np.arange(1, shown + 1)
 
     ax = axes_on(ax, dark)
-    accumulated = 100.0 * fitted.spectrum.accumulated[:shown]
-    _bars(ax, number, rates[:shown], min(fitted.k, shown), float(accumulated[-1]))
+    accumulated = 100.0 * drawn.spectrum.accumulated[:shown]
+    k = drawn.k if decision is None or decision.k is None else decision.k
     colour = inked(ax, VERMILLION)
     ax.plot(number, accumulated, color=colour, marker="o", ms=3.5, lw=1.1, label="accumulated")
-    top = float(accumulated[-1])
-    for limit, label, style in _limits(curve, decision, fitted):
+    lines = [accumulated]
+    for limit, label, style in _limits(curve, decision, drawn):
         line = limit[:shown]
         if limit.size == 1 and not style.endswith("s"):
-            ax.axhline(float(limit[0]), color=ink(ax), ls=style, lw=1.0, label=label)
+            line = np.full(shown, float(limit[0]))
+            ax.axhline(line[0], color=ink(ax), ls=style, lw=1.0, label=label)
         else:
             ax.plot(number[: len(line)], line, style, color=ink(ax), lw=1.0, ms=3, label=label)
-        top = max(top, float(line.max()))
-    _chosen(ax, fitted, decision, shown)
-    ax.set(xlabel="component", ylabel="% of the total variance", ylim=(0, 1.14 * top))
+        lines.append(line)
+    top = 1.14 * max(float(line.max()) for line in lines)
+    _bars(ax, rates[:shown], min(k, shown), lines, top)
+    _mark_k(ax, drawn, decision, k, shown)
+    ax.set(xlabel="component", ylabel="% of the total variance", ylim=(0, top))
+    ax.set_yticks([tick for tick in ax.get_yticks() if tick <= 100.0])
     ax.set_xlim(0.4, shown + 0.6)
-    ax.set_xticks(number if shown <= 20 else np.unique(np.linspace(1, shown, 11).astype(int)))
-    _p_values(ax, decision, number)
+    doubtful = [one for one in drawn.verdicts[:shown] if not one.interpretable]
+    _number_components(ax, shown, decision, {one.component for one in doubtful})
     legend_above(ax)
-    known = most_components(fitted)
-    note(ax, f"the first {shown} of {known:,} components" if known and shown < known else "")
+    known = drawn.most
+    note(
+        ax,
+        f"the first {shown} of {known:,} components" if known and shown < known else "",
+        f"the model keeps {drawn.k}" if k != drawn.k else "",
+        *(f"* {line}" for line in verdict_lines(doubtful)),
+        below=48.0 if decision is not None and decision.measure == "p-value" else 36.0,
+    )
     return ax
 
 
-def _bars(ax: Axes, number: Any, rates: FloatArray, kept: int, top: float) -> None:
-    """Bars, the line along them, and their numbers up to ``top`` of the axis."""
+def _bars(ax: Axes, rates: FloatArray, kept: int, lines: Sequence[FloatArray], top: float) -> None:
+    """Draw bars and their numbers, which no line crosses, on an axis up to ``top``."""
+    number = np.arange(1, len(rates) + 1)
     pale = mixed(BLUE, background(ax), 0.55)
-    edge: dict[str, Any] = {"edgecolor": BLUE, "linewidth": 0.7}
+    edge: dict[str, Any] = {"edgecolor": BLUE, "linewidth": 0.7, "zorder": 1}
     if kept:
         ax.bar(number[:kept], rates[:kept], 0.72, color=BLUE, label="kept", **edge)
     if kept < len(rates):
         ax.bar(number[kept:], rates[kept:], 0.72, color=pale, label="left out", **edge)
-    ax.plot(number, rates, color=ink(ax), lw=0.7, marker=".", ms=3.5)
     if len(rates) > _LABELLED:
         return
-    halo = withStroke(linewidth=2.5, foreground=background(ax))
-    for x, rate in zip(number, rates, strict=True):
-        # At the foot of a bar where it is high enough: no line comes there.
-        inside = rate > 0.08 * top
-        fill = BLUE if x <= kept else pale
-        ax.annotate(
+    high = _NUMBER * top * 4.8 / ax.figure.get_figheight()  # type: ignore[union-attr]
+    for i, rate in enumerate(rates):
+        crossing = [line[max(i - 1, 0) : i + 2] for line in lines if i < len(line)]
+        at, inside = _free_place(float(rate), high, crossing)
+        colour = readable_on(BLUE) if inside and i < kept else ink(ax)
+        ax.text(
+            i + 1,
+            at,
             f"{rate:.1f}%" if len(rates) <= _WIDE else f"{rate:.1f}",
-            (x, 0.0 if inside else rate),
-            (0, 4),
-            textcoords="offset points",
             ha="center",
             va="bottom",
             fontsize=SMALL,
-            color=readable_on(fill) if inside else ink(ax),
-            path_effects=None if inside else [halo],
+            color=colour,
             zorder=4,
-        )
+        ).set_in_layout(False)
 
 
-def _null_rates(null: Any, fitted: Fitted) -> FloatArray | None:
-    """Variances without structure as percentages of the total."""
+def _free_place(rate: float, high: float, lines: Sequence[FloatArray]) -> tuple[float, bool]:
+    """Return the bottom of a number of this height that no line crosses, and if it is in the bar.
+
+    The parts of ``lines`` reach from the component before to the one after.
+    """
+    places = [(0.15 * high, True)] if rate > 1.4 * high else []
+    places += [(rate + 0.15 * high, False)]
+    places += sorted((float(line.max()) + 0.15 * high, False) for line in lines)
+    for at, inside in places:
+        if not any(line.min() < at + high and line.max() > at for line in lines):
+            return at, inside
+    return places[0]
+
+
+def _null_rates(null: ArrayLike | None, total: float) -> FloatArray | None:
+    """Variances of data without structure as percentages of the total."""
     if null is None:
         return None
     try:
@@ -173,84 +192,84 @@ def _null_rates(null: Any, fitted: Fitted) -> FloatArray | None:
         values = np.array(np.nan)
     if values.ndim != 1 or not values.size or not (values >= 0).all():
         raise ParameterError(
-            "null is no list of variances",
+            "null must be a sequence of variances, at least 0",
             place={"parameter": "null"},
-            hint="give a quantile of each variance of data without structure, the first first",
+            hint="give quantiles of the variances of data without structure, largest first",
         )
-    return 100.0 * values / fitted.spectrum.total
+    return 100.0 * values / total
 
 
 def _limits(
-    curve: FloatArray | None, decision: Decision | None, fitted: Fitted
+    curve: FloatArray | None, decision: Decision | None, drawn: DrawnModel
 ) -> list[tuple[FloatArray, str, str]]:
-    """Lines to hold the bars against: values in percent, label, style."""
+    """Lines to compare the bars with: values in percent, label, style."""
     found = [] if curve is None else [(curve, "without structure (null)", "--s")]
     if decision is None or decision.threshold is None:
         return found
     limit = np.atleast_1d(np.asarray(decision.threshold, dtype=np.float64))
-    rates = _as_rates(limit, decision, fitted)
+    rates = _as_rates(limit, decision, drawn)
     if rates is not None:
         label = _LIMITS.get(decision.rule, f"limit of {decision.rule}")
         found.append((rates, label, ":" if limit.size == 1 else ":s"))
     return found
 
 
-def _as_rates(values: Any, decision: Decision, fitted: Fitted) -> FloatArray | None:
-    """What a rule looks at as percentages of the total, where it is a size of components."""
+def _as_rates(values: ArrayLike, decision: Decision, drawn: DrawnModel) -> FloatArray | None:
+    """Convert a statistic to percentages of the total; None for other measures."""
     values = np.asarray(values, dtype=np.float64)
     if decision.measure == "contribution rate":
         return 100.0 * values
     if decision.measure == "singular value":
-        values = values**2 / (fitted.summary.rows - 1.0)
+        assert drawn.fitted is not None
+        values = values**2 / (drawn.fitted.summary.rows - 1.0)
     elif decision.measure != "variance":
         return None
-    return 100.0 * values / fitted.spectrum.total
+    return 100.0 * values / drawn.spectrum.total
 
 
-def _check_decision(decision: Decision, fitted: Fitted) -> None:
-    """Refuse what a rule said of another table: its limit would mean nothing here.
+def _check_decision(decision: Decision, drawn: DrawnModel) -> None:
+    """Raise for a decision on another table, whose limit does not apply.
 
     Raises
     ------
     ParameterError
     """
-    if not fitted.spectrum.total > 0:
+    if not drawn.spectrum.total > 0:
         return
-    rates = _as_rates(decision.statistic, decision, fitted)
+    rates = _as_rates(decision.statistic, decision, drawn)
     if rates is None or decision.first != 1:
         return
-    known = 100.0 * fitted.spectrum.rates
+    known = 100.0 * drawn.spectrum.rates
     both = min(len(rates), len(known))
     if np.abs(rates[:both] - known[:both]).max(initial=0.0) > 100.0 * _SAME:
         raise ParameterError(
-            f"the decision of {decision.rule} is on other variances than the model's: of another "
-            "table, or of another scale",
+            f"the decision of {decision.rule} is about other variances than those of the model",
             place={"parameter": "decision"},
-            hint="choose(X, …, scale=model.scale) of the rows of the fit, or choose(model)",
+            hint="use choose(X, …, scale=model.scale) with the rows of the fit, or choose(model)",
         )
 
 
-def _p_values(ax: Axes, decision: Decision | None, number: Any) -> None:
-    """Under each component that was tested its p-value."""
-    if decision is None or decision.measure != "p-value" or len(number) > _LABELLED:
-        return
-    tested = [decision.at(int(k)) for k in number]
-    words = [
-        f"{k}" if value is None else f"{k}\np = {value:.2g}"
-        for k, value in zip(number, tested, strict=True)
-    ]
-    ax.set_xticklabels(words)
+def _number_components(ax: Axes, shown: int, decision: Decision | None, doubtful: set[str]) -> None:
+    """Write the numbers of components, with stars for some, and the p-values of a test."""
+    tested = decision is not None and decision.measure == "p-value" and shown <= _LABELLED
+    number = np.arange(1, shown + 1)
+    if shown > 20:
+        number = np.unique(np.linspace(1, shown, 11).astype(int))
+    labels = []
+    for k in number:
+        label = f"{k}*" if f"PC{k}" in doubtful else f"{k}"
+        value = decision.at(int(k)) if tested and decision is not None else None
+        labels.append(label if value is None else f"{label}\np = {value:.2g}")
+    ax.set_xticks(number, labels)
 
 
-def _chosen(ax: Axes, fitted: Fitted, decision: Decision | None, shown: int) -> None:
-    """A line after the last component, and whose choice that is."""
-    k = fitted.k if decision is None or decision.k is None else decision.k
+def _mark_k(ax: Axes, drawn: DrawnModel, decision: Decision | None, k: int, shown: int) -> None:
+    """Draw a line after the last kept component, with the rule that chose it."""
     rule = "" if decision is None else f" · {decision.rule}"
     if decision is not None and decision.k is None:
         rule += " does not apply"
-    known = most_components(fitted)
-    if decision is None and known is not None and k >= known:
-        return  # nothing was left out, so nothing was chosen
+    if decision is None and drawn.most is not None and k >= drawn.most:
+        return  # all components are kept
     if k > shown:
         return
     ax.axvline(k + 0.5, color=muted(ax), lw=0.8, ls=(0, (4, 3)), zorder=0.5)

@@ -1,58 +1,41 @@
-"""What is drawn on: an Axes, its ink and its background, and the words under it."""
+"""Axes for figures: colours, styles, notes, legends, and names of components."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import fill
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
 
-from princomp.diagnostics.given import Picked, picked
-from princomp.errors import ParameterError, ShapeError
-from princomp.fitted import Fitted
-from princomp.plots.colours import contrast, mixed, readable_on
-
-__all__ = [
-    "SMALL",
-    "axes_on",
-    "axis_names",
-    "background",
-    "dress",
-    "figure_of",
-    "ink",
-    "inked",
-    "legend_above",
-    "legend_beside",
-    "muted",
-    "new_axes",
-    "no_room",
-    "note",
-    "one_component",
-    "paint",
-    "plane_of",
-    "whole_number",
-]
+from princomp.core import Verdict
+from princomp.diagnostics import Selection, select_components
+from princomp.errors import ParameterError, ShapeError, printable
+from princomp.linalg import FloatArray
+from princomp.plots.colours import mixed, readable, readable_on
 
 SMALL = 8.0  # points, of labels and notes
 _NOTE = "princomp-note"
-_DARK, _LIGHT = ("#15181d", "#e8e8e8"), ("#ffffff", "#1a1a1a")
+# Background and texts.
+DARK, LIGHT = ("#15181d", "#e8e8e8"), ("#ffffff", "#1a1a1a")
 
 
 def new_axes(
     width: float = 6.4, height: float = 4.8, *, dark: bool | None = None, dpi: float = 150.0
 ) -> Axes:
-    """An empty Axes on a Figure of its own, which no pyplot knows.
+    """Create an empty Axes on a new Figure, without pyplot.
 
     Parameters
     ----------
     width, height : float
-        In inches.
+        Size in inches.
     dark : bool, optional
-        Light ink on a dark ground, or the reverse; by default what matplotlib is set to.
+        Colours: light on dark, or dark on light; by default matplotlib's settings.
     dpi : float, default=150
-        Of pictures made of points.
+        Resolution of bitmap files.
 
     Returns
     -------
@@ -66,14 +49,25 @@ def new_axes(
 
 
 def figure_of(width: float, height: float, dark: bool | None, dpi: float = 150.0) -> Figure:
-    """An empty Figure whose parts make room for each other."""
-    ground = None if dark is None else (_DARK if dark else _LIGHT)[0]
-    return Figure(figsize=(width, height), layout="constrained", dpi=dpi, facecolor=ground)
+    """Create an empty Figure with a constrained layout."""
+    ground = None if dark is None else (DARK if dark else LIGHT)[0]
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=dpi, facecolor=ground)
+    FigureCanvasAgg(figure)  # texts are measured faster than without a canvas
+    return figure
+
+
+def lay_out(ax: Axes) -> None:
+    """Compute the layout of a figure, and the limits of an Axes, without drawing."""
+    figure: Any = ax.get_figure(root=True)
+    engine, locator = figure.get_layout_engine(), ax.get_axes_locator()
+    if engine is not None:
+        engine.execute(figure)
+    ax.apply_aspect(locator and locator(ax, None))  # type: ignore[arg-type, truthy-function]
 
 
 def paint(ax: Axes, dark: bool) -> None:
-    """Give an Axes its ground and ink, without a word to global settings."""
-    ground, colour = _DARK if dark else _LIGHT
+    """Set the colours of an Axes, without changing global settings."""
+    ground, colour = DARK if dark else LIGHT
     ax.set_facecolor(ground)
     ax.tick_params(colors=colour)
     for part in (ax.xaxis.label, ax.yaxis.label, ax.title):
@@ -82,8 +76,8 @@ def paint(ax: Axes, dark: bool) -> None:
         spine.set_color(colour)
 
 
-def axes_on(ax: Any, dark: bool | None, width: float = 6.4, height: float = 4.8) -> Axes:
-    """The Axes that was given, or a new one, dark or light.
+def axes_on(ax: Axes | None, dark: bool | None, width: float = 6.4, height: float = 4.8) -> Axes:
+    """Return the given Axes, or a new one, with the style of figures.
 
     Raises
     ------
@@ -93,22 +87,22 @@ def axes_on(ax: Any, dark: bool | None, width: float = 6.4, height: float = 4.8)
         ax = new_axes(width, height, dark=dark)
     elif not isinstance(ax, Axes):
         raise ParameterError(
-            f"ax is {type(ax).__name__}, no Axes of matplotlib",
+            f"ax must be an Axes of matplotlib, got {type(ax).__name__}",
             place={"parameter": "ax"},
-            hint="give figure.subplots(), or leave ax out",
+            hint="give figure.subplots(), or leave out ax",
         )
     elif dark is not None:
         raise ParameterError(
-            "an Axes that is given has its ground already",
+            "dark applies to a new Axes only",
             place={"parameter": "dark"},
-            hint="leave dark or ax out; new_axes(dark=True) makes a dark one",
+            hint="leave out dark or ax; new_axes(dark=True) creates a dark Axes",
         )
     dress(ax)
     return ax
 
 
 def dress(ax: Axes) -> None:
-    """Thin lines at the left and below, none elsewhere."""
+    """Draw thin lines at the left and bottom only."""
     ax.spines[["top", "right"]].set_visible(False)
     for side in ("left", "bottom"):
         ax.spines[side].set(linewidth=0.6, color=muted(ax))
@@ -116,12 +110,12 @@ def dress(ax: Axes) -> None:
 
 
 def ink(ax: Axes) -> str:
-    """What words are written with: the colour of the axis labels."""
+    """Colour of texts: that of the axis labels."""
     return to_hex(ax.xaxis.label.get_color())
 
 
 def background(ax: Axes) -> str:
-    """What is behind; where nothing is painted, what the ink is meant to be seen on."""
+    """Colour of the background; where it is transparent, the one with contrast to the texts."""
     for patch in (ax.patch, getattr(ax.figure, "patch", None)):
         if patch is not None and to_rgba(patch.get_facecolor())[3] > 0.5:
             return to_hex(patch.get_facecolor())
@@ -129,40 +123,41 @@ def background(ax: Axes) -> str:
 
 
 def muted(ax: Axes, share: float = 0.4) -> str:
-    """The ink, less loud."""
+    """Colour of texts mixed with that of the background."""
     return mixed(ink(ax), background(ax), share)
 
 
 def inked(ax: Axes, colour: str) -> str:
-    """A colour that words can be read in here: nearer to the ink as far as it takes."""
-    ground = background(ax)
-    for share in (0.0, 0.15, 0.3, 0.45, 0.6):
-        found = mixed(colour, ink(ax), share)
-        if contrast(found, ground) >= 4.5:
-            return found
-    return ink(ax)
+    """Mix a colour with that of texts until it is readable on the background."""
+    return readable(colour, ink(ax), background(ax))
 
 
-def no_room(labels: int) -> str:
-    """What a note says of labels that were left out."""
-    return f"{labels} label{'s' * (labels != 1)} found no room" if labels else ""
+def listed(names: Sequence[object], most: int) -> str:
+    """Join names: ``a, b and 3 more``."""
+    text = ", ".join(map(str, names[:most]))
+    return text + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
-def note(ax: Axes, *lines: str, below: float = 36.0) -> None:
-    """Small words under an Axes: what is drawn, and what is not.
+def note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> None:
+    """Write a note under an Axes, after earlier notes.
 
-    Words of a second call follow those of the first. What is known goes there before labels are
-    placed, since it takes its room from the Axes.
+    Notes reduce the size of the Axes, so write as many as possible before placing labels.
+    ``replace`` is the beginning of earlier lines that the new ones take the place of.
     """
     width = ax.get_position().width * ax.figure.get_figwidth() * 72.0  # type: ignore[union-attr]
-    letters = max(30, int(width / (0.55 * (SMALL - 0.5))))
-    told = "\n".join(fill(line, letters) for line in lines if line).replace("$", r"\$")
-    before = next((one for one in ax.texts if one.get_gid() == _NOTE), None)
-    if told and before is not None:
-        before.set_text(f"{before.get_text()}\n{told}")
-    elif told:
+    letters = max(30, int(width / (0.5 * (SMALL - 0.5))))
+    written = next((one for one in ax.texts if one.get_gid() == _NOTE), None)
+    before = "" if written is None else written.get_text()
+    if replace and replace in before:
+        before = before[: before.index(replace)].rstrip("\n")
+    text = "\n".join(fill(line, letters) for line in lines if line)
+    text = printable(text).replace("$", r"\$")
+    text = "\n".join(filter(None, [before, text]))
+    if written is not None:
+        written.set_text(text)
+    elif text:
         ax.annotate(
-            told,
+            text,
             (0.0, 0.0),
             (0.0, -below),
             xycoords="axes fraction",
@@ -176,13 +171,15 @@ def note(ax: Axes, *lines: str, below: float = 36.0) -> None:
 
 
 def legend_above(ax: Axes, columns: int = 4) -> None:
-    """A legend over the Axes, where it covers nothing."""
+    """Draw a legend above the Axes."""
     _legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, borderaxespad=0.3)
 
 
-def legend_beside(ax: Axes, **options: Any) -> None:
-    """A legend at the right of the Axes, where it covers nothing."""
-    _legend(ax, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, **options)
+def legend_right(ax: Axes, title: str | None) -> None:
+    """Draw a legend at the right of the Axes, in two columns if it is long."""
+    columns = 1 + (len(ax.get_legend_handles_labels()[0]) > 20)
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+    _legend(ax, **place, borderaxespad=0.0, title=title, ncols=columns)
 
 
 def _legend(ax: Axes, **options: Any) -> None:
@@ -196,61 +193,51 @@ def _legend(ax: Axes, **options: Any) -> None:
 # ---- components -----------------------------------------------------------------------
 
 
-def axis_names(fitted: Fitted, chosen: Picked) -> list[str]:
-    """``PC1 (62.0%)``: of the *total* variance."""
-    rates = fitted.rates[chosen.at]
-    return [f"{name} ({rate:.1%})" for name, rate in zip(chosen.names, rates, strict=True)]
+def axis_names(rates: FloatArray, selected: Selection, judged: Sequence[Verdict] = ()) -> list[str]:
+    """Names of components with their share of the *total* variance: ``PC1 (62.0%)``.
+
+    A component that should not be interpreted says so: ``PC3 (8.9%, unstable)``.
+    """
+    kinds = {one.component: f", {one.kind}" for one in judged if not one.interpretable}
+    return [
+        f"{name} ({rates[i]:.1%}{kinds.get(name, '')})"
+        for i, name in zip(selected.indices, selected.names, strict=True)
+    ]
 
 
-def plane_of(fitted: Fitted, x: Any, y: Any) -> Picked:
-    """The two components of a plane.
+def plane_of(k: int, p: int | None, x: int | str, y: int | str) -> Selection:
+    """Select the two components of a plane, for a model with k components of p columns.
 
     Raises
     ------
     ShapeError
-        Where there is one component only.
+        For a model of one component.
     ParameterError
-        For one that the model does not have, or the same twice.
+        For an unknown component, or the same twice.
     """
-    if fitted.k == 1:
-        more = "" if fitted.p == 1 else "keep two or more (n_components=2, -k 2), or "
+    if k == 1:
+        more = "" if p == 1 else "keep two or more (n_components=2, -k 2), or "
         raise ShapeError(
-            "a plane takes two components, and the model keeps 1"
-            + (" of the one column" if fitted.p == 1 else ""),
+            "a plane needs two components, but the model keeps 1"
+            + (" of the one column" if p == 1 else ""),
             place={"parameter": "y"},
-            hint=f"{more}draw pairs(), which shows one component as a histogram",
+            hint=f"{more}use pairs(), which draws one component as a histogram",
         )
-    return picked(fitted, [x, y])
+    return select_components(k, [x, y])
 
 
-def one_component(fitted: Fitted, component: Any) -> Picked:
-    """A single component.
+def one_component(k: int, component: int | str) -> Selection:
+    """Select a single component.
 
     Raises
     ------
     ParameterError
     """
-    chosen = picked(fitted, component)
-    if len(chosen.at) != 1:
+    selected = select_components(k, component)
+    if len(selected.indices) != 1:
         raise ParameterError(
             f"component={component!r} is not one component",
             place={"parameter": "component"},
-            hint="draw each on an Axes of its own",
+            hint="draw each on its own Axes",
         )
-    return chosen
-
-
-def whole_number(value: Any, name: str, least: int = 1) -> int:
-    """A whole number of at least so much.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
-        raise ParameterError(
-            f"{name}={value!r} is not lawful",
-            place={"parameter": name},
-            hint=f"give a whole number of at least {least}",
-        )
-    return int(value)
+    return selected

@@ -1,5 +1,5 @@
-"""A report of a fitted PCA: one HTML page, complete in itself. Needs ``princomp[report]``."""
+"""Reports of a fitted PCA: a self-contained HTML page. Needs ``princomp[report]``."""
 
-from princomp.reports.calls import report
+import lazy_loader
 
-__all__ = ["report"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,81 +1,99 @@
-"""What people call: a report of a model."""
+"""Report of a fitted model."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from numbers import Integral
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp.atomic import atomic_write, check_writable
-from princomp.diagnostics.control_limits import checked_level
-from princomp.diagnostics.given import state_of
-from princomp.diagnostics.row_blocks import without_ids
-from princomp.diagnostics.tables import frame_of
-from princomp.errors import MissingLibraryError, ParameterError, PrincompError, ShapeError
-from princomp.fitted import Fitted
-from princomp.parameters import is_a
-from princomp.resampling import Bootstrap
-from princomp.resampling import bootstrap as resampled
+from princomp.core import Fitted, is_a
+from princomp.diagnostics import (
+    Bootstrap,
+    bootstrap as compute_bootstrap,
+    checked_level,
+    fitted_of,
+    frame_of,
+    named_values,
+    own_model,
+    split_ids,
+)
+from princomp.errors import (
+    MissingLibraryError,
+    NotAvailableError,
+    ParameterError,
+    PrincompError,
+    ShapeError,
+    invalid_value,
+)
+from princomp.estimators import PCA
+from princomp.io import atomic_write, check_writable
 
 if TYPE_CHECKING:
+    from princomp.plots import Ids
     from princomp.reports.rows import ReportedRows
 
-__all__ = ["check_libraries", "report"]
+_LIBRARIES = ("jinja2", "matplotlib")
 
-_LIBRARIES = ("jinja2", "matplotlib", "textalloc")
-
-# Resamples that are drawn unasked, and the products up to which they are (about a second).
-_UNASKED, _QUICK = 200, 2e9
+# Variances of scikit-learn's randomized solver differ by less, as a share.
+_SAME = 1e-3
+# Resamples by default, and the largest number of products for them (about a second).
+_DEFAULT, _QUICK = 200, 2e9
 
 
 def report(
-    model: Any,
-    X: Any = None,
-    path: Any = None,
+    model: PCA | Any,
+    X: object = None,
+    path: str | PathLike[str] | None = None,
     *,
     title: str | None = None,
     data: str | None = None,
-    groups: Any = None,
-    metadata: Any = None,
+    lang: str = "en",
+    groups: object = None,
+    metadata: object = None,
     training: bool | None = None,
     bootstrap: int | None = None,
     level: float = 0.95,
-    ids: Any = None,
+    ids: Ids = None,
     overwrite: bool = False,
 ) -> str:
-    """One HTML page that says what a PCA found and how far it can be trusted.
+    """Write an HTML page about the results of a PCA and their reliability.
 
-    The page holds its figures, tables, style and script: it needs no network and no other
-    file. The same model, rows and options give the same bytes.
+    The page contains its figures, tables, style and script, and needs no network and no other
+    files. The same model, rows and options give the same bytes.
 
     Parameters
     ----------
     model : PCA
-        Fitted.
+        Fitted. Also a PCA or IncrementalPCA of scikit-learn, with the rows of its fit, or a
+        pipeline that ends in a PCA.
     X : array, sparse array, frame, path or batches, of shape (n, p), optional
-        The rows of the fit, or others; without them parts that are of rows are left out, with
-        a sentence. They are read several times.
+        The rows of the fit, or others, read several times. Without them, sections about rows
+        are replaced by a sentence. For a pipeline, the rows that go into it.
     path : path, optional
-        Where the page is written to, whole or not at all.
+        File for the page, written completely or not at all.
     title : str, optional
-        Heading of the page.
+        Title of the page; by default the name of the rows.
     data : str, optional
-        What the rows are called, such as the name of their file.
-    groups : array, series or frame of one column, of shape (n,), optional
-        Categories, drawn in colours.
-    metadata : frame or mapping of name to values, of n values each, optional
-        Columns that took no part in the fit, to be compared with the components.
+        Name of the rows; by default that of their file, or ``X.attrs["name"]`` of a frame.
+    lang : str, default="en"
+        Language of the page. English is complete; another one needs a file of its texts.
+    groups : str, or array, series or frame of one column, of shape (n,), optional
+        Categories, shown by colours.
+    metadata : str, list of str, or frame or mapping of name to values (n,), optional
+        Columns that did not take part in the fit, to be compared with the components: values, or
+        names of columns of X.
     training : bool, optional
-        Whether X are the rows of the fit, whose limit of T² is lower and who have
-        contributions. By default they are taken for them where they are as many and have the
-        same means and variances.
+        Whether X are the rows of the fit, which have contributions and a lower limit of T².
+        By default they are if their number, means and variances are the same.
     bootstrap : int, optional
-        Resamples for intervals of variances and loadings; 0 for none. By default 200 where X
-        are dense rows of the fit and that takes about a second at most.
+        Resamples for intervals of variances and loadings; 0 for none. By default 200, if X are
+        dense rows of the fit and this takes no more than about a second.
     level : float, default=0.95
-        Of the limits of T² and Q.
+        Level of the limits of T² and Q.
     ids : str or sequence of length n, optional
         Names of the rows; see :func:`princomp.diagnostics.rows`.
     overwrite : bool, default=False
@@ -89,12 +107,12 @@ def report(
     Raises
     ------
     ParameterError, ShapeError, ColumnError, NotFiniteError, NotNumericError
-        For rows, groups or metadata that do not go with the model; options that are of rows
-        where none are given; rows that can be read once only.
+        For rows, groups or metadata that do not match the model, options that need rows
+        without X, or rows that can be read only once.
     OutputExistsError, OutputError
         Where the file cannot be written.
     MissingLibraryError
-        Without what ``princomp[report]`` installs.
+        When the libraries of ``princomp[report]`` are not installed.
 
     Examples
     --------
@@ -105,71 +123,78 @@ def report(
     >>> print(page[:15], "<h1>Noise</h1>" in page)
     <!doctype html> True
     """
-    fitted = state_of(model)
-    _check(fitted, X, title, data, bootstrap, training)
+    model, X, data = _own(model, X, data)
+    fitted = fitted_of(model)
+    _check(fitted, title, data, bootstrap, training)
     level = checked_level(level)
-    given = {"groups": groups, "metadata": metadata, "ids": ids, "training": training}
     if X is None:
+        given = {"groups": groups, "metadata": metadata, "ids": ids, "training": training}
         for name, value in {**given, "bootstrap": bootstrap or None}.items():
             if value is not None:
                 raise ParameterError(
-                    f"{name} is of rows, and none are given",
+                    f"{name} needs rows, but X was not given",
                     place={"parameter": name},
-                    hint=f"report(model, X, {name}=…)",
+                    hint=f"use report(model, X, {name}=…)",
                 )
     if path is not None:
         check_writable([path], force=overwrite)
     check_libraries()
     from princomp.reports.page import page_of
-    from princomp.reports.parts import Asked
-    from princomp.reports.rows import check_again, reported_rows
+    from princomp.reports.parts import Request
+    from princomp.reports.rows import check_repeatable, reported_rows
+    from princomp.reports.text import Texts
 
-    rows = None
+    say, rows = Texts(lang), None
     if X is not None:
-        check_again(X)
-        X, given["ids"] = _apart(model, X, ids)
-        rows = reported_rows(model, X, level=level, **given)
-    drawn = _resampled(model, fitted, X, rows, bootstrap)
-    asked = Asked(model, X, rows, groups, metadata, given["ids"], drawn, level)
-    page = page_of(asked, title, data)
+        check_repeatable(X)
+        source = X
+        if isinstance(groups, str):
+            groups, X = named_values(model, X, groups)
+        metadata, X = named_values(model, X, metadata, "metadata", source)
+        X, ids = _split_ids(model, X, ids)
+        rows = reported_rows(
+            model,
+            X,
+            groups=groups,
+            metadata=metadata,
+            ids=ids,
+            training=training,
+            level=level,
+        )
+    resamples, why = _bootstrap(model, X, rows, bootstrap)
+    request = Request(model, X, rows, groups, metadata, ids, resamples, why, level, say)
+    page = page_of(request, title, data)
     if path is not None:
         with atomic_write(path, force=overwrite) as file:
             file.write(page.encode())
     return page
 
 
-def _check(fitted: Fitted, X: Any, title: Any, data: Any, bootstrap: Any, training: Any) -> None:
+def _check(
+    fitted: Fitted, title: object, data: object, bootstrap: object, training: object
+) -> None:
     if not fitted.k:
         raise ShapeError(
-            "the model keeps no component: there is nothing to report",
+            "the model keeps no component, so there is nothing to report",
             place={"parameter": "model"},
             hint="keep at least one: model.truncated(1), or n_components=1",
         )
     if not fitted.spectrum.total > 0:
-        raise ShapeError("there is no variance to report", hint="the rows of the fit are all alike")
+        raise ShapeError("there is no variance to report", hint="the rows of the fit are all equal")
     for name, value in (("title", title), ("data", data)):
         if not isinstance(value, str | None):
-            raise ParameterError(
-                f"{name}={value!r} is no text", place={"parameter": name}, hint="give a str"
-            )
-    if bootstrap is not None and not (
-        is_a(bootstrap, Integral) and (bootstrap == 0 or bootstrap >= 2)
-    ):
-        raise ParameterError(
-            f"bootstrap={bootstrap!r} is not lawful",
-            place={"parameter": "bootstrap"},
-            hint="give a number of resamples from 2 on, 0 for none, or None",
-        )
+            raise invalid_value(name, value, "a str", "give a text, or leave it out")
+    whole = is_a(bootstrap, Integral) and (bootstrap == 0 or bootstrap >= 2)  # type: ignore[operator]
+    if bootstrap is not None and not whole:
+        hint = "None chooses a number, 0 leaves out intervals"
+        raise invalid_value("bootstrap", bootstrap, "0, a whole number from 2 on, or None", hint)
     if not isinstance(training, bool | np.bool_ | None):
-        raise ParameterError(
-            f"training={training!r} is neither true nor false",
-            place={"parameter": "training"},
-            hint="True, False, or None to look",
-        )
+        hint = "None compares the rows with those of the fit"
+        raise invalid_value("training", training, "True, False or None", hint)
 
 
 def check_libraries() -> None:
-    """Say what installs the libraries that a page is made with.
+    """Raise where a library that reports need is not installed.
 
     Raises
     ------
@@ -185,27 +210,59 @@ def check_libraries() -> None:
             ) from error
 
 
-def _apart(model: Any, X: Any, ids: Any) -> tuple[Any, Any]:
-    """Rows of a frame without the column that names them, and their names."""
+def _split_ids(model: PCA, X: object, ids: Ids) -> tuple[object, Ids]:
+    """Split off the column of a frame with the names of the rows."""
     frame = frame_of(X)
     if frame is None:
         return X, ids
-    rows, names = without_ids(frame, ids if isinstance(ids, str) else None, model.id_column_)
+    rows, names = split_ids(frame, ids if isinstance(ids, str) else None, model.id_column_)
     return rows, ids if names is None else names
 
 
-def _resampled(
-    model: Any, fitted: Fitted, X: Any, rows: ReportedRows | None, asked: int | None
-) -> Bootstrap | None:
-    """Intervals, as many resamples as were asked for, or some where it is quick."""
-    if rows is None or asked == 0:
-        return None
-    if asked is not None:
-        return resampled(X, model, n=int(asked))
-    cost = _UNASKED * len(rows.t) * fitted.p**2
-    if not rows.training or cost > _QUICK:
-        return None
+def _own(model: Any, X: object, data: str | None) -> tuple[PCA, Any, str | None]:
+    """Return a model of this package, the rows that it gets, and their name.
+
+    Raises
+    ------
+    NotAvailableError
+        For a PCA of scikit-learn without the rows of its fit.
+    """
+    if data is None and isinstance(X, str | PathLike):
+        data = Path(X).name
+    elif data is None:
+        name = (getattr(X, "attrs", None) or {}).get("name")
+        data = name if isinstance(name, str) else None
+    own, rows = own_model(model, X)
+    if isinstance(own, PCA) and np.isnan(own.var_).any():
+        again = None if rows is None else PCA(own.n_components_, whiten=own.whiten).fit(rows)
+        if again is None or not np.allclose(
+            again.explained_variance_, own.explained_variance_, rtol=_SAME, atol=0.0
+        ):
+            raise NotAvailableError(
+                "scikit-learn's PCA does not keep the variances of the columns, so a report of "
+                "it needs the rows of the fit",
+                place={"parameter": "X"},
+                hint="give these rows, or fit princomp.PCA",
+            )
+        own = again
+    return own, rows, data
+
+
+def _bootstrap(
+    model: PCA, X: object, rows: ReportedRows | None, n: int | None
+) -> tuple[Bootstrap | None, str]:
+    """Compute the requested bootstrap, by default one that is quick; or say why there is none."""
+    if rows is None:
+        return None, "no rows"
+    if n is not None:
+        return (None, "asked") if n == 0 else (compute_bootstrap(model, X, n=int(n)), "")
+    if not rows.training:
+        return None, "other rows"
+    if model.imputed_ is not None and model.imputed_.cells:
+        return None, "filled"
+    if _DEFAULT * len(rows.scores) * model.n_features_in_**2 > _QUICK:
+        return None, "slow"
     try:
-        return resampled(X, model, n=_UNASKED)
-    except PrincompError:
-        return None  # nobody asked, and the page says that there are none
+        return compute_bootstrap(model, X, n=_DEFAULT), ""
+    except PrincompError as error:
+        return None, error.message  # it was not requested

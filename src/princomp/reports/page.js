@@ -1,6 +1,6 @@
 "use strict";
-// Tables that sort, and a score plot that answers to pointer and keys. Without this script the
-// page has its tables in their order and the still figure.
+// Sortable tables, and a score plot for pointer and keyboard. Without this script the page has
+// unsorted tables and a static figure.
 
 for (const table of document.querySelectorAll("main table")) {
   const body = table.tBodies[0];
@@ -12,7 +12,7 @@ for (const table of document.querySelectorAll("main table")) {
   };
   heads.forEach((head, i) => head.querySelector("button").addEventListener("click", () => {
     const number = head.classList.contains("n");
-    // Numbers begin with the largest, names with the first.
+    // Numbers start with the largest, names with the first.
     const before = head.getAttribute("aria-sort");
     const down = before ? before === "ascending" : number;
     for (const other of heads) other.removeAttribute("aria-sort");
@@ -27,8 +27,8 @@ for (const table of document.querySelectorAll("main table")) {
   }));
 }
 
-const held = document.getElementById("points");
-if (held) scorePlot(JSON.parse(held.textContent));
+const points = document.getElementById("points");
+if (points) scorePlot(JSON.parse(points.textContent));
 
 function scorePlot(data) {
   const find = (id) => document.getElementById(id);
@@ -55,7 +55,7 @@ function scorePlot(data) {
   const mark = (code) => ({
     d: shapes[code < 0 ? 0 : code % shapes.length],
     class: code < 0 ? "mark none" : "mark",
-    style: code < 0 ? "" : `fill: var(--g${code % 6})`,
+    style: code < 0 ? "" : `fill: var(--g${code % 8})`,
   });
 
   function ticks(low, top) {
@@ -75,7 +75,7 @@ function scorePlot(data) {
     };
     const [xl, xt, xr] = span(xs), [yl, yt, yr] = span(ys);
     const [inner, tall] = [wide - left - edge, high - foot - edge];
-    // One scale for both axes: distances are to be compared.
+    // One scale for both axes, so that distances can be compared.
     const scale = 0.92 * Math.min(inner / xr, tall / yr);
     const x = (v) => left + inner / 2 + (v - (xl + xt) / 2) * scale;
     const y = (v) => edge + tall / 2 - (v - (yl + yt) / 2) * scale;
@@ -120,15 +120,15 @@ function scorePlot(data) {
     for (const [key, word] of Object.entries({ x: px + (right ? -10 : 10), y: Math.max(py - 9, 16),
       "text-anchor": right ? "end" : "start" })) name.setAttribute(key, word);
     const chosen = [...new Set([across.value, up.value].map(Number))];
-    const told = chosen.map((a) =>
+    const details = chosen.map((a) =>
       `${data.components[a].split(" ")[0]} ${short(data.scores[i][a])} (cos² ${short(data.cos2[i][a], 2)})`);
-    if (data.groups && data.groups[i] >= 0) told.unshift(data.labels[data.groups[i]]);
-    told.push(`T² ${short(data.t2[i])}`, `Q ${short(data.q[i])}`);
-    if (data.beyond[i]) told.push(`beyond the limit of ${data.beyond[i].replace(", ", " and ")}`);
-    said.textContent = `${data.names[i]}: ${told.join(" · ")}`;
+    if (data.groups && data.groups[i] >= 0) details.unshift(data.labels[data.groups[i]]);
+    details.push(`T² ${short(data.t2[i])}`, `Q ${short(data.q[i])}`);
+    if (data.beyond[i]) details.push(`${said.dataset.beyond} ${data.beyond[i].replace(", ", ` ${said.dataset.and} `)}`);
+    said.textContent = `${data.names[i]}: ${details.join(" · ")}`;
   }
 
-  // Names of the rows farthest from the centre, as many as find room.
+  // Names of the rows farthest from the centre, as many as fit.
   function labels(xs, ys) {
     if (!data.named) return [];
     const taken = [], far = xs.map((v, i) => [v * v + ys[i] * ys[i], i]);
@@ -161,7 +161,7 @@ function scorePlot(data) {
   for (const [i, select] of [across, up].entries()) {
     data.components.forEach((name, c) => select.append(new Option(name, c, c === i, c === i)));
     select.addEventListener("change", () => {
-      // On paper the still figure stands, unless other components were chosen.
+      // Print shows the static figure, unless other components were chosen.
       document.body.classList.toggle("chosen", across.value !== "0" || up.value !== "1");
       draw();
     });
@@ -189,7 +189,7 @@ function scorePlot(data) {
     const part = event.target.value.toLowerCase();
     const i = part ? data.names.findIndex((name) => name.toLowerCase().includes(part)) : -1;
     if (i >= 0) show(i);
-    else if (part) said.textContent = `No point is called so: ${event.target.value}`;
+    else if (part) said.textContent = `${said.dataset.nobody}: ${event.target.value}`;
   });
   find("still").hidden = true;
   find("touch").hidden = false;

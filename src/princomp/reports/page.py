@@ -1,72 +1,84 @@
-"""The page: words, figures and tables into the template, with its style and script inside."""
+"""The page: text, figures and tables in the template, with style and script included."""
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
-import jinja2
+import numpy as np
 from markupsafe import Markup
 
-from princomp._version import __version__
-from princomp.documents import of_model
-from princomp.reports.done import done
-from princomp.reports.parts import Asked, parts_of
+from princomp import __version__
+from princomp.errors import printable
+from princomp.plots import GROUP_COLOURS
+from princomp.reports.narrative import describe_analysis, describe_briefly, describe_results
+from princomp.reports.parts import Request, parts_of
 from princomp.reports.points import MOST_POINTS, score_points
-from princomp.reports.tables import eigenvalue_table, row_listing, variable_listing
-from princomp.reports.told import analysed, found
-from princomp.reports.trust import trusted
-from princomp.reports.words import counted
-
-__all__ = ["page_of"]
+from princomp.reports.provenance import provenance
+from princomp.reports.tables import eigenvalue_table, row_table, variable_table, verdict_table
+from princomp.reports.text import environment
+from princomp.reports.trust import assess_reliability
 
 
-def page_of(asked: Asked, title: str | None, data: str | None) -> str:
-    """The page as text."""
-    model, fitted, rows = asked.model, asked.fitted, asked.rows
-    heading = title or data or "A fitted model"
-    return _template("page.html").render(
-        title=heading,
-        version=__version__,
-        style=_inside("page.css"),
-        script=_inside("page.js"),
-        summary=_summary(asked, data),
-        analysed=analysed(model, rows, data),
-        found=found(model, rows),
-        trusted=trusted(model, asked.bootstrap),
-        parts=parts_of(asked),
-        eigenvalues=eigenvalue_table(model, asked.bootstrap),
-        variables=variable_listing(model),
-        rows=None if rows is None else row_listing(fitted, rows),
-        points=score_points(fitted, rows) if rows is not None and fitted.k > 1 else None,
-        most=MOST_POINTS,
-        done=done(asked),
-        rates=of_model(model)["contribution_rate"][: fitted.k],
+class Tile(NamedTuple):
+    """A number of the dashboard and what it is."""
+
+    value: str
+    meaning: str
+
+
+def page_of(request: Request, title: str | None, data: str | None) -> str:
+    """Render the page."""
+    model, fitted, rows, say = request.model, request.fitted, request.rows, request.say
+    parts = parts_of(request)
+    share = float(fitted.rates.sum())
+    page = (
+        environment()
+        .get_template("page.html")
+        .render(
+            title=title or data or say.words["untitled"],
+            version=__version__,
+            style=_inside("page.css"),
+            figure_style=request.styles.css,
+            colours=GROUP_COLOURS,
+            script=_inside("page.js"),
+            say=say,
+            summary=say("summary", fitted.n_samples, fitted.p, fitted.k, share),
+            tiles=_tiles(request),
+            brief=describe_briefly(model, request.verdicts, say),
+            analysed=describe_analysis(model, rows, data, say),
+            found=describe_results(model, rows, say),
+            reliability=assess_reliability(model, request.bootstrap, request.why, say),
+            parts=parts,
+            verdicts=verdict_table(model, request.verdicts, say),
+            eigenvalues=eigenvalue_table(model, request.bootstrap, request.verdicts),
+            variables=variable_table(model),
+            rows=None if rows is None else row_table(fitted, rows),
+            points=score_points(fitted, rows) if rows is not None and fitted.k > 1 else None,
+            most=MOST_POINTS,
+            provenance=provenance(request),
+        )
     )
+    return printable(page)
 
 
-def _summary(asked: Asked, data: str | None) -> str:
-    fitted = asked.fitted
-    rows = "" if fitted.n_samples is None else f"{counted(fitted.n_samples, 'row')} × "
-    hold = "component holds" if fitted.k == 1 else "components hold"
-    return (
-        f"{rows}{counted(fitted.p, 'column')}; {fitted.k:,} {hold} "
-        f"{float(fitted.rates.sum()):.1%} of the variance"
-    )
-
-
-@cache
-def _template(name: str) -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("princomp.reports", ""),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(name)
+def _tiles(request: Request) -> list[Tile]:
+    fitted, rows, words = request.fitted, request.rows, request.say.words
+    most = int(min(fitted.p, fitted.analysed.rank_limit))
+    size = f"{fitted.p:,}" if fitted.n_samples is None else f"{fitted.n_samples:,} × {fitted.p:,}"
+    tiles = [
+        Tile(f"{float(fitted.rates.sum()):.1%}", words["explained"]),
+        Tile(f"{fitted.k:,} / {most:,}", words["kept" if fitted.k > 1 else "kept_one"]),
+        Tile(size, words["columns_only" if fitted.n_samples is None else "size"]),
+    ]
+    if rows is not None:
+        beyond, n = int((rows.beyond != "").sum()), int(np.isfinite(rows.t2).sum())
+        level = f"{100 * request.level:.4g}%"
+        meaning = words["beyond"].replace("95%", level)
+        tiles.append(Tile(f"{beyond:,} / {n:,}", f"{words['rows'].lower()} {meaning}"))
+    return tiles
 
 
 def _inside(name: str) -> Markup:
-    """A file of the package as it stands: our own, so nothing in it is escaped."""
+    """Return a file of the package without escaping."""
     return Markup(files("princomp.reports").joinpath(name).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The rows of the score plot that can be touched: what the page's script is given."""
+"""Data of the interactive score plot, for the script of the page."""
 
 from __future__ import annotations
 
@@ -7,34 +7,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import FloatArray
-from princomp.fitted import Fitted
+from princomp.core import Fitted
+from princomp.linalg import FloatArray
 from princomp.reports.rows import ReportedRows
-from princomp.reports.words import cut
+from princomp.reports.text import cut
 
-__all__ = ["MOST_POINTS", "score_points"]
-
-# More would be slow to draw, and the page some megabytes.
+# More would be slow to draw, and make the page several megabytes large.
 MOST_POINTS = 3000
-# Of these so many are the farthest out, the rest drawn at random.
-_FARTHEST = 500
+# This many of them are the most extreme, the rest is random.
+_MOST_EXTREME = 500
 
 
 def score_points(fitted: Fitted, rows: ReportedRows) -> dict[str, Any]:
-    """Plain values for the script: components, rows, groups, and how many rows there are.
+    """Plain values for the script: components, rows, groups and the number of rows.
 
-    Of more than :data:`MOST_POINTS` rows the farthest out are taken, and some at random.
+    Of more than :data:`MOST_POINTS` rows the most extreme ones and a random sample are used.
     """
-    with_scores = np.flatnonzero(np.isfinite(rows.t).all(axis=1))
-    at = _thinned(rows, with_scores)
+    with_scores = np.flatnonzero(np.isfinite(rows.scores).all(axis=1))
+    at = _sample(rows, with_scores)
     groups = rows.groups
     return {
         "components": [f"PC{i + 1} ({rate:.1%})" for i, rate in enumerate(fitted.rates)][
-            : rows.t.shape[1]
+            : rows.scores.shape[1]
         ],
         "names": [cut(name) if rows.named else f"row {name}" for name in rows.names[at]],
         "named": rows.named,
-        "scores": [_short(line) for line in rows.t[at]],
+        "scores": [_short(line) for line in rows.scores[at]],
         "cos2": [_short(line, 3) for line in rows.cos2[at]],
         "t2": _short(rows.t2[at]),
         "q": _short(rows.q[at]),
@@ -46,18 +44,18 @@ def score_points(fitted: Fitted, rows: ReportedRows) -> dict[str, Any]:
     }
 
 
-def _thinned(rows: ReportedRows, at: NDArray[np.intp]) -> NDArray[np.intp]:
+def _sample(rows: ReportedRows, at: NDArray[np.intp]) -> NDArray[np.intp]:
     if len(at) <= MOST_POINTS:
         return at
     order = rows.order[: len(at)]
     rest = np.random.default_rng(0).choice(
-        order[_FARTHEST:], MOST_POINTS - _FARTHEST, replace=False
+        order[_MOST_EXTREME:], MOST_POINTS - _MOST_EXTREME, replace=False
     )
-    return np.sort(np.concatenate([order[:_FARTHEST], rest]))
+    return np.sort(np.concatenate([order[:_MOST_EXTREME], rest]))
 
 
 def _short(values: FloatArray, digits: int = 5) -> list[float | None]:
-    """Numbers of few digits; None where there is none."""
+    """Rounded numbers; None for NaN."""
     return [
         float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values.tolist()
     ]

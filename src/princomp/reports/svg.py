@@ -1,86 +1,204 @@
-"""Figures of matplotlib as SVG inside a page: text as text, once for light and once for dark."""
+"""Figures of matplotlib as SVG in a page: one drawing for light and for dark colours."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from functools import cache
 from io import StringIO
+from xml.etree import ElementTree
 
 import matplotlib as mpl
+import numpy as np
 from markupsafe import Markup
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-__all__ = ["drawn_twice"]
+from princomp.plots import ACCENTS, DARK, LIGHT, contrast, mixed, readable
 
 # matplotlib's SVG: 72 units an inch; a page has 96 pixels an inch, and 16 a rem.
 _REM = 96.0 / 72.0 / 16.0
-
-_HEAD = re.compile(r'^.*?<svg [^>]*viewBox="([^"]*)"[^>]*>', re.DOTALL)
-# A style element would reach the whole page; what this one says is in page.css.
-_NEEDLESS = re.compile(
-    r"<!--.*?-->|<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<defs>\s*</defs>", re.DOTALL
+_DROPPED = ("metadata", "style", "title")
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
+# The page sets the font family; sizes are those of the figure.
+_FONT = re.compile(r"font: (?:\w+ )*([\d.]+px) .*")
+_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_REFERENCE = re.compile(r"url\(#([^)]+)\)|^#(.+)$")
+# What CSS and SVG use anyway, or the style sheet of the page sets.
+_DEFAULTS = {"stroke-width": "1"} | dict.fromkeys(
+    ("font-family", "stroke-linejoin", "stroke-linecap"), ""
 )
-_REFERENCE = re.compile(r'(?:xlink:href="|url\()#([^")]+)')
-_ID = re.compile(r' id="([^"]*)"')
-# The page says which family; sizes are the figure's.
-_FONT = re.compile(r"font: ([\d.]+px) [^;\"]*")
+# A mixture of colours is known up to this, in levels of 255.
+_MIXED = 2.5
 
 
-def drawn_twice(key: str, label: str, draw: Callable[[bool], Figure]) -> Markup:
-    """A figure for a light page and for a dark one, of which the style sheet shows one.
+class Styles:
+    """Classes of the styles of all figures of a page, with colours for light and dark pages."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def name_of(self, style: str, *, text: bool = False) -> str:
+        """Return the class of a style, such as ``fill: #ffffff; stroke: none``."""
+        light, dark = [], []
+        for declaration in filter(None, map(str.strip, style.split(";"))):
+            key, _, value = declaration.partition(": ")
+            if font := _FONT.match(declaration):
+                key, value = "font-size", font[1]
+            if _DEFAULTS.get(key, value + "?") in ("", value):
+                continue
+            light.append(f"{key}:{value}")
+            if _COLOUR.fullmatch(value):
+                other = dark_colour(value, text=text)
+                if other != value:
+                    dark.append(f"{key}:light-dark({value},{other})")
+        rule = ";".join(light + dark)
+        return self._names.setdefault(rule, f"s{len(self._names)}")
+
+    @property
+    def css(self) -> Markup:
+        """The rules of all classes; the second of two declarations is for newer browsers."""
+        return Markup("\n".join(f".{name}{{{rule}}}" for rule, name in self._names.items()))
+
+
+@cache
+def dark_colour(colour: str, *, text: bool = False) -> str:
+    """Return the colour that a dark page shows in place of one that is drawn for a light page.
+
+    Colours of figures are mixtures of two of the background, the colour of texts and an accent.
+    The same mixture of the colours of a dark page takes their place. Black and white texts lie on
+    an accent, which stays.
+    """
+    if text and colour in ("#000000", "#ffffff"):
+        return colour
+    target = np.array(to_rgb(colour))
+    best, found = _MIXED / 255.0, colour
+    pairs = [(LIGHT, DARK)]
+    for accent in ACCENTS:
+        pairs += [((one, accent), (other, accent)) for one, other in zip(LIGHT, DARK, strict=True)]
+    for light, dark in pairs:
+        first, second = (np.array(to_rgb(one)) for one in light)
+        along = second - first
+        share = float(np.clip((target - first) @ along / (along @ along), 0.0, 1.0))
+        distance = float(np.abs(first + share * along - target).max())
+        if distance < best:
+            best, found = distance, mixed(*dark, share)
+    ground, ink = DARK
+    if text and contrast(found, ground) < 4.5:
+        found = readable(found, ink, ground)
+    return found
+
+
+def inline_figure(
+    key: str, label: str, figure: Figure, styles: Styles, *, laid_out: bool = False
+) -> Markup:
+    """Return a figure as an SVG element.
 
     Parameters
     ----------
     key : str
-        Begins the ids inside, so that those of two figures on a page differ.
+        Prefix of the ids in the SVG, unique in the page.
     label : str
-        What the figure shows, in words, for people who do not see it.
-    draw : callable
-        ``draw(dark)`` gives a new Figure.
+        Text alternative of the figure.
+    figure : matplotlib.figure.Figure
+        Drawn for a light page.
+    styles : Styles
+        Gets the styles of the figure.
+    laid_out : bool
+        Whether the layout of the figure was computed and may stay.
     """
     with warnings.catch_warnings():
-        # The page's reader has other fonts than the machine that drew it.
+        # Readers have other fonts than this machine.
         warnings.filterwarnings("ignore", r"Glyph .* missing from font")
-        return Markup("").join(
-            _inline(draw(dark), f"{key}-{scheme}", scheme, label)
-            for dark, scheme in ((False, "light"), (True, "dark"))
-        )
+        root = ElementTree.fromstring(_saved(figure, laid_out))
+    _clean(root, styles)
+    names = _own_ids(root, key)
+    width = figure.get_figwidth() * 72.0 * _REM
+    root.attrib = {
+        "viewBox": root.get("viewBox", ""),
+        "style": f"--wide: {width:.2f}rem",
+        "role": "img",
+        "aria-label": label,
+    }
+    for element in root.iter():
+        for attribute, value in element.attrib.items():
+            if attribute in ("href", "clip-path"):
+                element.set(attribute, _renamed(value, names))
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
 
 
-def _inline(figure: Figure, key: str, scheme: str, label: str) -> Markup:
+def _saved(figure: Figure, laid_out: bool) -> str:
+    """Save a figure without its background, which is that of the page."""
     layout = figure.get_layout_engine()
     if layout is not None:
-        # Once, and here: to save a figure that has a layout draws it twice.
-        layout.execute(figure)
+        # Saving a figure that has a layout engine would draw it twice.
+        if not laid_out:
+            layout.execute(figure)
         figure.set_layout_engine(None)
-    told = StringIO()
+    for ax in figure.axes:
+        ax.patch.set_visible(False)
+    figure.patch.set_visible(False)
+    file = StringIO()
     with mpl.rc_context({"svg.fonttype": "none"}):
-        figure.savefig(told, format="svg", metadata={"Date": None})
-    text = told.getvalue()
-    head = _HEAD.match(text)
-    assert head is not None
-    text = _NEEDLESS.sub("", text[head.end() :])
-    text = _FONT.sub(r"font-size: \1", _own_ids(text, key)).replace("xlink:href", "href")
-    text = re.sub(r">\s+<", "><", text)
-    width = figure.get_figwidth() * 72.0 * _REM
-    opening = Markup(
-        '<svg class="{}" viewBox="{}" style="--wide: {:.2f}rem" role="img" aria-label="{}">'
-    ).format(scheme, head[1], width, label)
-    # What matplotlib wrote has its texts escaped already.
-    return opening + Markup(text.rstrip())
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()
 
 
-def _own_ids(text: str, key: str) -> str:
-    """Ids that something refers to, under names of this figure; no others.
+def _clean(element: ElementTree.Element, styles: Styles) -> None:
+    """Remove what a page does not need, and replace styles by classes."""
+    element.tag = element.tag.rpartition("}")[2]
+    for name in list(element.attrib):
+        value = element.attrib.pop(name)
+        name = name.rpartition("}")[2]
+        if name == "style":
+            name, value = "class", styles.name_of(value, text=element.tag == "text")
+        elif name in ("d", "x", "y", "transform"):
+            value = _NUMBER.sub(lambda match: f"{float(match[0]):.2f}", value).replace("\n", "")
+        element.set(name, value)
+    if element.text is not None and not element.text.strip():
+        element.text = None
+    kept = []
+    for child in element:
+        if not isinstance(child.tag, str) or child.tag.rpartition("}")[2] in _DROPPED:
+            continue
+        _clean(child, styles)
+        child.tail = None
+        bare = child.tag == "g" and set(child.attrib) <= {"id"}
+        if bare or (child.tag == "defs" and not len(child)):
+            kept += list(child)
+        else:
+            kept.append(child)
+    element[:] = kept
+    # A class that all children share is that of the group.
+    classes = {child.get("class") for child in element}
+    if element.tag == "g" and "class" not in element.attrib and len(classes) == 1:
+        (shared,) = classes
+        if shared is not None and all(child.tag == "use" for child in element):
+            element.set("class", shared)
+            for child in element:
+                del child.attrib["class"]
 
-    matplotlib draws some at random; these go by their order, the same each time.
+
+def _own_ids(root: ElementTree.Element, key: str) -> dict[str, str]:
+    """Rename ids that are referred to, and remove all others.
+
+    Random ids of matplotlib are replaced by numbers, which are the same each time.
     """
-    used = dict.fromkeys(_REFERENCE.findall(text))
-    names = {old: f"{key}-{i}" for i, old in enumerate(used)}
+    used = [
+        match[1] or match[2]
+        for element in root.iter()
+        for attribute in ("href", "clip-path")
+        if (match := _REFERENCE.match(element.get(attribute, "")))
+    ]
+    names = {old: f"{key}-{i}" for i, old in enumerate(dict.fromkeys(used))}
+    for element in root.iter():
+        old = element.attrib.pop("id", None)
+        if old in names:
+            element.set("id", names[old])
+    return names
 
-    def named(match: re.Match[str]) -> str:
-        return f' id="{names[match[1]]}"' if match[1] in names else ""
 
-    text = _ID.sub(named, text)
-    return _REFERENCE.sub(lambda match: match[0].replace(match[1], names[match[1]]), text)
+def _renamed(value: str, names: dict[str, str]) -> str:
+    match = _REFERENCE.match(value)
+    old = match and (match[1] or match[2])
+    return value.replace(old, names[old]) if old else value

@@ -1,67 +1,69 @@
-"""The tables of a report: few digits to be read, all of them behind each number."""
+"""The tables of a report: rounded numbers, with all digits in the title of each cell."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from princomp.arrays import FloatArray
-from princomp.diagnostics import variables
-from princomp.documents import component_names, rates_table
-from princomp.fitted import Fitted
+from princomp.core import Fitted, Verdict
+from princomp.diagnostics import Bootstrap, fitted_of, variables
+from princomp.estimators import PCA
+from princomp.linalg import FloatArray
+from princomp.reports.documents import component_names, rates_table
+from princomp.reports.narrative import directions
 from princomp.reports.rows import ReportedRows
-from princomp.resampling import Bootstrap
+from princomp.reports.text import Texts
 
-__all__ = [
-    "MOST_LINES",
-    "Cell",
-    "Column",
-    "Table",
-    "eigenvalue_table",
-    "numbers",
-    "row_listing",
-    "variable_listing",
-]
-
-# Lines of a table: a page of a million rows stays a page.
+# Rows of a table, so that pages stay small.
 MOST_LINES = 200
-# Components with columns of their own in the tables of rows and variables.
+# Components with their own columns in the tables of rows and variables.
 _SOME = 3
 _DIGITS = 4
-# 97.5% of normal numbers are below it.
+# The 97.5% quantile of the normal distribution.
 _NORMAL = 1.959963984540054
 
 
 class Cell(NamedTuple):
-    """What stands there, and the number in full where it is one."""
+    """The text of a cell, all digits of a number, and a verdict."""
 
     text: str
     full: str = ""
+    mark: str = ""
 
 
 class Column(NamedTuple):
-    """A heading; ``whole`` is what a screen reader says of it, ``group`` what stands above."""
+    """A column of a table.
+
+    ``description`` is what screen readers say instead of ``heading``; columns with the same
+    ``group`` share a heading above theirs.
+    """
 
     heading: str
-    whole: str
+    description: str
+    cells: list[Cell]
     number: bool = True
     group: str = ""
 
 
 class Table(NamedTuple):
-    """A table as the page shows it."""
+    """A table of the page."""
 
     key: str
     caption: str
     columns: tuple[Column, ...]
-    lines: list[tuple[Cell, ...]]
     note: str = ""
 
     @property
+    def lines(self) -> list[tuple[Cell, ...]]:
+        """Cells by row."""
+        return list(zip(*(column.cells for column in self.columns), strict=True))
+
+    @property
     def groups(self) -> list[tuple[str, int]]:
-        """Words over neighbouring columns, and over how many; empty where there are none."""
+        """Headings of groups of columns with their widths; empty where there are none."""
         found: list[tuple[str, int]] = []
         for column in self.columns:
             if found and found[-1][0] == column.group and column.group:
@@ -71,8 +73,11 @@ class Table(NamedTuple):
         return found if any(name for name, _ in found) else []
 
 
-def numbers(values: Any, digits: int = _DIGITS) -> list[Cell]:
-    """Cells of a column of numbers: as many decimals as the largest needs, in all alike."""
+# ---- columns of numbers and texts -----------------------------------------------------
+
+
+def numbers(values: ArrayLike, digits: int = _DIGITS) -> list[Cell]:
+    """Format numbers with the same decimals, as many as the largest needs."""
     array = np.asarray(values, dtype=np.float64)
     sizes = np.abs(array[np.isfinite(array)])
     top = float(sizes.max(initial=0.0))
@@ -93,137 +98,159 @@ def _number(value: float, form: str) -> Cell:
     return Cell(text.replace("-", "−").replace("inf", "∞"), repr(value))
 
 
-def _significant(values: Any) -> list[Cell]:
-    """Cells of numbers of many sizes: of each so many digits."""
-    return [numbers([value])[0] for value in np.asarray(values, dtype=np.float64).tolist()]
+def _significant(values: FloatArray) -> list[Cell]:
+    """Format each number with its own number of decimals."""
+    return [numbers([value])[0] for value in values.tolist()]
 
 
-def _share(values: Any) -> list[Cell]:
-    """Cells of numbers from -1 to 1."""
-    return [_number(value, ".3f") for value in np.asarray(values, dtype=np.float64).tolist()]
+def _share(values: FloatArray) -> list[Cell]:
+    """Format numbers between -1 and 1."""
+    return [_number(value, ".3f") for value in values.tolist()]
 
 
-def _percent(values: Any) -> list[Cell]:
-    found = np.asarray(values, dtype=np.float64).tolist()
+def _percent(values: FloatArray) -> list[Cell]:
     return [
         Cell("<0.1", repr(value)) if 0.0 < value < 0.05 else _number(value, ".1f")
-        for value in found
+        for value in values.tolist()
     ]
 
 
-def _words(values: Any) -> list[Cell]:
-    return [Cell(str(value)) for value in values]
+def _texts(heading: str, description: str, values: Iterable[object]) -> Column:
+    return Column(heading, description, [Cell(str(value)) for value in values], False)
 
 
-def _lines(columns: Sequence[list[Cell]]) -> list[tuple[Cell, ...]]:
-    return list(zip(*columns, strict=True))
+# ---- tables ---------------------------------------------------------------------------
 
 
-def eigenvalue_table(model: Any, bootstrap: Bootstrap | None) -> Table:
-    """Variances with their rates, running sum and interval."""
-    fitted: Fitted = model._state
+def verdict_table(model: PCA, judged: Sequence[Verdict], say: Texts) -> Table:
+    """Each component: its share, its verdict, its angle, and the variables it stands for."""
+    fitted, words = fitted_of(model), say.words
+    shown = judged[:MOST_LINES]
+    described = [directions(model, one.component) for one in shown]
+    angles = np.array([one.angle for one in shown])
+    verdicts = [
+        Cell(": ".join(filter(None, [say.kinds[one.kind], say("reason", one)])), mark=one.kind)
+        for one in shown
+    ]
+    high, low = (
+        [Cell(say("with_r", found[side], found[side + 2]) or "–") for found in described]
+        for side in (0, 1)
+    )
+    columns = (
+        _texts(words["component"], words["component"], [one.component for one in shown]),
+        Column(words["share"] + " %", words["share"], _percent(100.0 * fitted.rates[: len(shown)])),
+        Column(words["verdict"], words["verdict"], verdicts, number=False),
+        Column(words["turns"], words["turns"], _degrees(angles)),
+        Column(words["high"], words["high"], high, number=False),
+        Column(words["low"], words["low"], low, number=False),
+    )
+    return Table("verdicts", words["verdicts_caption"], columns, words["verdicts_note"])
+
+
+def eigenvalue_table(model: PCA, bootstrap: Bootstrap | None, judged: Sequence[Verdict]) -> Table:
+    """Variances with their rates, cumulative rates, intervals and verdicts."""
+    fitted = fitted_of(model)
     names, values = rates_table(model)
     shown = min(len(names), max(fitted.k, 1) + 20, MOST_LINES)
-    kept = np.where(np.arange(shown) < fitted.k, "kept", "left out").astype(object)
-    kept[values[:shown, 0] <= fitted.spectrum.resolution] = "rounding"
-    low, high, words = _intervals(fitted, values[:shown, 0], bootstrap)
+    note = f"The first {shown:,} of {len(names):,} components. " if shown < len(names) else ""
+    variances, rates, accumulated = values[:shown].T
     columns = [
-        *(Column("component", "component", False), Column("eigenvalue", "eigenvalue: variance")),
-        *(Column("%", "percent of the total variance"), Column("accumulated %", "accumulated %")),
+        _texts("component", "component", names[:shown]),
+        Column("eigenvalue", "eigenvalue: variance", _significant(variances)),
+        Column("%", "percent of the total variance", _percent(100.0 * rates)),
+        Column("accumulated %", "accumulated %", _percent(100.0 * accumulated)),
     ]
-    cells = [
-        *(_words(names[:shown]), _significant(values[:shown, 0])),
-        *(_percent(100.0 * values[:shown, 1]), _percent(100.0 * values[:shown, 2])),
-    ]
-    if low is not None:
-        columns += [Column("from", "interval from", True, words), Column("to", "to", True, words)]
-        cells += [_significant(low), _significant(high)]
-    columns.append(Column("", "kept or left out", False))
-    cells.append(_words(kept))
-    left = len(names) - shown
-    note = f"The first {shown:,} of {len(names):,} components. " if left else ""
-    if low is None:
-        note += (
-            "No intervals of the variances: they take a bootstrap (which needs the rows of the "
-            "fit), or an unscaled, centred fit of a known number of rows."
-        )
-    return Table("eigenvalues", "Eigenvalues", tuple(columns), _lines(cells), note.strip())
+    if interval := _interval(fitted, variances, bootstrap):
+        low, high, group = interval
+        columns.append(Column("from", "interval from", _significant(low), group=group))
+        columns.append(Column("to", "to", _significant(high), group=group))
+    kept = [one.kind for one in judged[:shown]]
+    columns.append(_texts("verdict", "verdict", [*kept, *["left out"] * (shown - len(kept))]))
+    return Table("eigenvalues", "Eigenvalues", tuple(columns), note.strip())
 
 
-def _intervals(
-    fitted: Fitted, values: FloatArray, bootstrap: Bootstrap | None
-) -> tuple[Any, Any, str]:
-    """Ends of an interval for each variance, NaN for those left out, and whose it is."""
-    ends = np.full((2, len(values)), np.nan)
+def _degrees(angles: FloatArray) -> list[Cell]:
+    return [
+        Cell("–") if np.isnan(angle) else Cell(f"{angle:.0f}°", repr(angle))
+        for angle in angles.tolist()
+    ]
+
+
+def _interval(
+    fitted: Fitted, variances: FloatArray, bootstrap: Bootstrap | None
+) -> tuple[FloatArray, FloatArray, str] | None:
+    """Limits of an interval for each variance (NaN where unknown), and its description."""
     if bootstrap is not None:
-        count = min(len(bootstrap.variances), len(values))
-        ends[:, :count] = bootstrap.variance_interval[:, :count]
-        return ends[0], ends[1], f"{100 * bootstrap.level:.4g}% interval, bootstrap"
+        limits = np.full((2, len(variances)), np.nan)
+        count = min(len(bootstrap.variances), len(variances))
+        limits[:, :count] = bootstrap.variance_interval[:, :count]
+        return limits[0], limits[1], f"{100 * bootstrap.level:.4g}% interval, bootstrap"
     if fitted.scale is None and fitted.centred and fitted.n_samples is not None:
         # Anderson (1963): the logarithm of λ has the standard error √(2/(n − 1)).
         factor = np.exp(_NORMAL * np.sqrt(2.0 / (fitted.summary.rows - 1.0)))
-        sound = values > fitted.spectrum.resolution
-        ends[0], ends[1] = (np.where(sound, v, np.nan) for v in (values / factor, values * factor))
-        return ends[0], ends[1], "95% interval for normal rows"
-    return None, None, ""
+        known = np.where(variances > fitted.spectrum.resolution, variances, np.nan)
+        return known / factor, known * factor, "95% interval for normal rows"
+    return None
 
 
-def variable_listing(model: Any) -> Table:
+def variable_table(model: PCA) -> Table:
     """Loadings, correlations, cos² and contributions of the variables."""
-    fitted: Fitted = model._state
+    fitted = fitted_of(model)
     names = component_names(min(fitted.k, _SOME))
     found = variables(model, components=names, form="wide", frame="listing")
     weight = np.sum(fitted.loadings[:, : len(names)] ** 2, axis=1)
-    chosen = np.sort(np.argsort(-weight, kind="stable")[:MOST_LINES])
-    columns, cells = [Column("variable", "variable", False)], [_words(found["variable"][chosen])]
+    shown = np.sort(np.argsort(-weight, kind="stable")[:MOST_LINES])
+    columns = [_texts("variable", "variable", found["variable"][shown])]
     for name in names:
-        for measure, heading in _MEASURES.items():
-            columns.append(Column(heading, f"{heading} on {name}", True, name))
-            values = found[f"{measure}_{name}"][chosen]
-            cells.append(_FORMS[measure](values))
-    note = _components_said(fitted, names)
-    if len(chosen) < fitted.p:
-        note = f"The {len(chosen):,} of {fitted.p:,} variables of the largest loadings. {note}"
-    return Table("variables", "Variables", tuple(columns), _lines(cells), note.strip())
+        for measure, heading, format_cells in _MEASURES:
+            cells = format_cells(found[f"{measure}_{name}"][shown])
+            columns.append(Column(heading, f"{heading} on {name}", cells, group=name))
+    note = _components_note(fitted, names)
+    if len(shown) < fitted.p:
+        note = f"The {len(shown):,} of {fitted.p:,} variables with the largest loadings. {note}"
+    return Table("variables", "Variables", tuple(columns), note.strip())
 
 
-_FORMS = {"contribution": _percent, "loading": numbers, "correlation": _share, "cos2": _share}
-_MEASURES = {
-    "loading": "loading",
-    "correlation": "correlation",
-    "cos2": "cos²",
-    "contribution": "contribution %",
-}
+_MEASURES = (
+    ("loading", "loading", numbers),
+    ("correlation", "correlation", _share),
+    ("cos2", "cos²", _share),
+    ("contribution", "contribution %", _percent),
+)
 
 
-def row_listing(fitted: Fitted, rows: ReportedRows) -> Table:
-    """Scores, cos², contributions, T² and Q of the rows that are farthest out."""
-    chosen = rows.order[:MOST_LINES]
-    names = component_names(min(rows.t.shape[1], _SOME))
-    columns, cells = [Column("row", "row", False)], [_words(rows.names[chosen])]
+def row_table(fitted: Fitted, rows: ReportedRows) -> Table:
+    """Scores, cos², contributions, T² and Q of the most extreme rows."""
+    shown = rows.order[:MOST_LINES]
+    names = component_names(min(rows.scores.shape[1], _SOME))
+    columns = [_texts("row", "row", rows.names[shown])]
     if rows.groups is not None:
         labels = [*rows.groups.labels, "–"]
-        columns.append(Column(rows.groups.title or "group", "group", False))
-        cells.append(_words(labels[code] for code in rows.groups.codes[chosen]))
+        groups = (labels[code] for code in rows.groups.codes[shown])
+        columns.append(_texts(rows.groups.title or "group", "group", groups))
     for a, name in enumerate(names):
-        columns += [Column("score", f"score on {name}", True, name)]
-        columns += [Column("cos²", f"cos² on {name}", True, name)]
-        cells += [numbers(rows.t[chosen, a]), _share(rows.cos2[chosen, a])]
+        measures = [
+            ("score", f"score on {name}", numbers(rows.scores[shown, a])),
+            ("cos²", f"cos² on {name}", _share(rows.cos2[shown, a])),
+        ]
         if rows.training:
-            whole = f"contribution to {name} in percent"
-            columns.append(Column("contribution %", whole, True, name))
-            cells.append(_percent(rows.contribution[chosen, a]))
-    columns += [Column("T²", "T squared"), Column("Q", "Q"), Column("beyond", "beyond", False)]
-    cells += [numbers(rows.t2[chosen]), numbers(rows.q[chosen]), _words(rows.beyond[chosen])]
-    if len(chosen) < len(rows.t):
-        which = f"The {len(chosen):,} of {len(rows.t):,} rows that are farthest out"
-    else:
-        which = f"All {len(rows.t):,} rows"
-    note = f"{which}, the farthest first. {_components_said(fitted, names)}"
-    return Table("rows", "Rows", tuple(columns), _lines(cells), note.strip())
+            cells = _percent(rows.contribution[shown, a])
+            measures.append(("contribution %", f"contribution to {name} in percent", cells))
+        columns += [Column(*measure, group=name) for measure in measures]
+    columns += [
+        Column("T²", "T squared", numbers(rows.t2[shown])),
+        Column("Q", "Q", numbers(rows.q[shown])),
+        _texts("beyond", "beyond", rows.beyond[shown]),
+    ]
+    n = len(rows.scores)
+    which = (
+        f"The {len(shown):,} most extreme of {n:,} rows" if len(shown) < n else f"All {n:,} rows"
+    )
+    note = f"{which}, the most extreme first. {_components_note(fitted, names)}"
+    return Table("rows", "Rows", tuple(columns), note.strip())
 
 
-def _components_said(fitted: Fitted, names: list[str]) -> str:
+def _components_note(fitted: Fitted, names: list[str]) -> str:
     if len(names) == fitted.k:
         return ""
     return f"On the first {len(names)} of {fitted.k:,} components."

@@ -1,116 +1,99 @@
-"""What a report says of how far a fit can be trusted."""
+"""What a report says about the reliability of the results."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from princomp.diagnostics import bartlett, kmo
-from princomp.documents import scale_hint
+from princomp.core import Fitted, Verdict, component_ranges, unequal_columns, verdicts
+from princomp.diagnostics import Bootstrap, bartlett, fitted_of, kmo
 from princomp.errors import PrincompError
-from princomp.fitted import Fitted
-from princomp.reports.words import listed
-from princomp.resampling import Bootstrap
+from princomp.estimators import PCA
+from princomp.reports.documents import column_names
+from princomp.reports.text import Texts
 
-__all__ = ["trusted"]
-
-# Below this residual, relative to the first variance, a component is as exact as its digits.
+# Below this residual, relative to the first variance, components are exact to rounding errors.
 _EXACT = {"float64": 1e-10, "float32": 1e-4}
-# Axes that turn further, in degrees, are not the same axes in another sample.
-_LOOSE = 45.0
-_JOINED = "\N{NO-BREAK SPACE}"
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-def trusted(model: Any, bootstrap: Bootstrap | None) -> list[tuple[str, str]]:
-    """Sentences, each with "good", "plain" or "warning"."""
-    fitted: Fitted = model._state
-    told = [_residual(fitted), *_noise(fitted), *_close(fitted)]
-    if hint := scale_hint(model):
-        words = hint.replace("--scale unit", "unit scale (--scale unit, scale='unit')")
-        told.append(("warning", f"{words[0].upper()}{words[1:]}."))
+def judge(model: PCA, bootstrap: Bootstrap | None) -> tuple[Verdict, ...]:
+    """Return the verdicts of a report: by the bootstrap if there is one."""
+    angles = None if bootstrap is None else bootstrap.angle_quantiles((0.95,))[0]
+    return verdicts(fitted_of(model), angles)
+
+
+def assess_reliability(
+    model: PCA, bootstrap: Bootstrap | None, why: str, say: Texts
+) -> list[tuple[str, str]]:
+    """Return sentences, each with "good", "plain" or "warning".
+
+    Nothing is good if a component should not be interpreted. ``why`` says why there is no
+    bootstrap.
+    """
+    fitted, judged = fitted_of(model), judge(model, bootstrap)
+    sentences = [_residual(fitted, say), *_noise(fitted, say), *_close(fitted, say)]
+    unequal = unequal_columns(fitted.column_variances, column_names(model))
+    if fitted.scale is None and unequal:
+        sentences.append(("warning", say("unequal", unequal)))
     filled = model.imputed_
-    if filled is not None and filled.cells and not filled.converged:
-        told.append(("warning", f"Filling the missing cells did not converge ({filled})."))
-    return [*told, *_stability(fitted, bootstrap), *_adequacy(model)]
+    if filled is not None and filled.cells:
+        sentences.append(("warning", say("filled_caution")))
+        if not filled.converged:
+            sentences.append(("warning", say("not_converged", filled)))
+    sentences += _angles(judged, bootstrap, say)
+    if bootstrap is None:
+        sentences.append(("plain", say("no_bootstrap", why)))
+    sentences += _adequacy(model, say)
+    if all(one.interpretable for one in judged):
+        return sentences
+    return [("plain" if kind == "good" else kind, sentence) for kind, sentence in sentences]
 
 
-def _residual(fitted: Fitted) -> tuple[str, str]:
+def _residual(fitted: Fitted, say: Texts) -> tuple[str, str]:
     residuals = fitted.certificate.residuals
     known = residuals[~np.isnan(residuals)]
     if not known.size:
-        return (
-            "plain",
-            "The fit kept nothing by which the error of its components could be measured.",
-        )
+        return "plain", say("residual", "unknown", "")
     worst = float(known.max())
-    limit = _EXACT[str(fitted.dtype)]
-    how = f"largest residual {worst:.1e} of the first variance"
-    if worst <= limit:
-        return ("good", f"The components are computed to the precision of the numbers ({how}).")
-    return (
-        "warning",
-        f"The components are approximations: {how}. A solver such as “full” or "
-        "“covariance_eigh” is exact.",
-    )
+    exact = worst <= _EXACT[str(fitted.dtype)]
+    kind = "exact" if exact else "approximate"
+    return "good" if exact else "warning", say("residual", kind, f"{worst:.1e}")
 
 
-def _noise(fitted: Fitted) -> list[tuple[str, str]]:
+def _noise(fitted: Fitted, say: Texts) -> list[tuple[str, str]]:
     noise = np.flatnonzero(fitted.certificate.below_resolution)
-    if not noise.size:
-        return []
-    names = listed([f"PC{i + 1}" for i in noise], 6)
-    verb = "has a variance" if noise.size == 1 else "have variances"
-    return [
-        (
-            "warning",
-            f"{names} {verb} that cannot be told from zero at this precision: what they show is "
-            "rounding, not data.",
-        )
-    ]
+    names = [f"PC{i + 1}" for i in noise]
+    return [("warning", say("noise", names))] if names else []
 
 
-def _close(fitted: Fitted) -> list[tuple[str, str]]:
-    pairs = [
-        (a, b)
-        for a, b in fitted.certificate.inseparable
-        if not fitted.certificate.below_resolution[a]
-    ]
+def _close(fitted: Fitted, say: Texts) -> list[tuple[str, str]]:
+    noise = fitted.certificate.below_resolution
+    pairs = [(a, b) for a, b in fitted.certificate.inseparable if not noise[a]]
     if not pairs:
-        return [
-            (
-                "good",
-                "The variances of neighbouring components are apart: each axis is "
-                "determined by the data.",
-            )
-        ]
-    named = listed([f"PC{a + 1} from PC{b + 1}" for a, b in pairs], 6)
-    told = (
-        f"Computation cannot tell {named}: their variances are equal to the precision of the "
-        "numbers. The space they span is right, the axes within it are arbitrary."
-    )
-    if any(b >= fitted.k for _, b in pairs):
-        told += " One of them was not kept, so even the space that is kept is arbitrary there."
-    return [("warning", told)]
-
-
-def _stability(fitted: Fitted, bootstrap: Bootstrap | None) -> list[tuple[str, str]]:
-    if bootstrap is None:
         return []
-    angles = bootstrap.angle_quantiles((0.95,))[0]
-    some = ", ".join(f"PC{i + 1} {angle:.0f}°" for i, angle in enumerate(angles[:6]))
-    loose = [f"PC{i + 1}" for i, angle in enumerate(angles) if angle > _LOOSE]
-    told = (
-        f"Another sample would turn the axes: in 95% of {bootstrap.n:,} bootstrap resamples by no "
-        f"more than {some}{', …' if len(angles) > 6 else ''}."
-    )
+    named = [f"PC{a + 1} from PC{b + 1}" for a, b in pairs]
+    return [("warning", say("inseparable", named, any(b >= fitted.k for _, b in pairs)))]
+
+
+def _angles(
+    judged: Sequence[Verdict], bootstrap: Bootstrap | None, say: Texts
+) -> list[tuple[str, str]]:
+    """All angles, and the components that they speak against."""
+    known = [f"{one.component} {one.angle:.0f}°" for one in judged if not np.isnan(one.angle)]
+    if not known:
+        return []
+    sentence = say("angles", ", ".join(known), 0 if bootstrap is None else bootstrap.n)
+    loose = component_ranges([one.component for one in judged if one.kind == "unstable"])
     if not loose:
-        return [("plain", told)]
-    return [("warning", f"{told} Do not interpret {listed(loose, 6)} by itself.")]
+        sound = all(one.interpretable for one in judged)
+        return [("good" if sound else "plain", sentence)]
+    return [("warning", f"{sentence} {say('doubtful', loose)}")]
 
 
-def _adequacy(model: Any) -> list[tuple[str, str]]:
-    """Whether columns have anything in common; nothing where the fit cannot say."""
+def _adequacy(model: PCA, say: Texts) -> list[tuple[str, str]]:
+    """Assess whether columns are correlated, where the model stores what is needed."""
     try:
         overall, test = kmo(model, frame="listing").overall, bartlett(model)
     except PrincompError:
@@ -118,11 +101,7 @@ def _adequacy(model: Any) -> list[tuple[str, str]]:
     if not np.isfinite(overall):
         return []
     p = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.2g}"
-    p = p.replace(" ", _JOINED)
+    p = p.replace(" ", _NO_BREAK)
     weak = overall < 0.5 or test.p_value > 0.05
-    told = (
-        f"The columns have {'little' if weak else 'enough'} in common for a PCA: "
-        f"Kaiser–Meyer–Olkin measure {overall:.2f} (0.5 is the least that is called acceptable), "
-        f"Bartlett’s test χ² = {test.statistic:.1f} on {test.df} degrees of freedom, {p}."
-    )
-    return [("warning" if weak else "plain", told)]
+    facts = (weak, f"{overall:.2f}", f"{test.statistic:.1f}", test.df, p)
+    return [("warning" if weak else "plain", say("adequacy", *facts))]

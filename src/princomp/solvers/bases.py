@@ -5,54 +5,51 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from princomp.arrays import FloatArray, scratch
-from princomp.threads import in_order
-
-__all__ = ["factored", "gram_of", "growth", "orthonormal", "swept", "turned"]
+from princomp.linalg import FloatArray, in_order, scratch
 
 # Smallest combination of vectors of length one for which twice the triangle of the Gram leaves
 # orthonormal vectors to rounding: well above the root of EPS. Its diagonal does not show it: after
 # two small numbers the third is rounding, however large.
 _INDEPENDENT = 1e-6
-# Where all products of a vector with the others come to less than this, once is enough.
+# Where all products of a vector with the others are smaller than this in sum, once is enough.
 _NEARLY = 0.5
-# Numbers from which on the Gram is quicker than Householder's way: 16 vectors of 4,000 take
+# Numbers from which on the Gram is quicker than Householder reflectors: 16 vectors of 4,000 take
 # 0.4 instead of 1.5 ms.
 _MANY = 2**13
 # Entries of each vector that are worked on at a time, or more where they are fewer numbers than
-# this, and products from how many on a thread has something to do.
+# this, and products from how many on several threads pay.
 _CHUNK, _NUMBERS, _THREADS_PAY = 2048, 2**17, 2**23
 
 
-def orthonormal(vectors: FloatArray, *, spend: bool = False) -> FloatArray:
+def orthonormal(vectors: FloatArray, *, overwrite: bool = False) -> FloatArray:
     """Orthonormal rows (m, size) with the span of ``vectors`` (m, size), in float64.
 
-    ``spend``: in the memory of the vectors where that is possible; they are used up.
+    ``overwrite``: in the memory of the vectors where that is possible; they are used up.
     """
-    return factored(vectors, spend=spend)[0]
+    return factored(vectors, overwrite=overwrite)[0]
 
 
-def factored(vectors: FloatArray, *, spend: bool = False) -> tuple[FloatArray, FloatArray]:
-    """The same, and the upper triangle (m, m) whose transpose times them gives the vectors.
+def factored(vectors: FloatArray, *, overwrite: bool = False) -> tuple[FloatArray, FloatArray]:
+    """Return :func:`orthonormal` rows, and the triangle whose transpose times them is the input.
 
     By two triangles of their Gram, which are products of matrices (Yamamoto, Nakatsukasa,
-    Yanagisawa & Fukaya 2015), and by Householder's where the vectors are nearly dependent.
+    Yanagisawa & Fukaya 2015), and by Householder reflectors where the vectors are nearly dependent.
     """
     if vectors.size >= _MANY:
-        basis = np.array(vectors, dtype=np.float64, order="C", copy=None if spend else True)
+        basis = np.array(vectors, dtype=np.float64, order="C", copy=None if overwrite else True)
         first, nearly = _straightened(basis)
         if first is not None and (nearly or _straightened(basis)[0] is not None):
             return basis, first
-        # One triangle may have turned them: they span the same.
-        vectors = basis if spend else vectors
+        # Rows after one triangle have the span of the input.
+        vectors = basis if overwrite else vectors
     columns, triangle = np.linalg.qr(vectors.T.astype(np.float64))
     return np.ascontiguousarray(columns.T), triangle
 
 
 def growth(triangle: FloatArray) -> float:
-    """How many times longer a part becomes that all vectors share, in the basis of their triangle.
+    """Bound the growth of errors of length one in each vector, in the basis of their triangle.
 
-    The most, for parts of length one in each: infinity where the vectors are dependent.
+    Infinity where the vectors are dependent.
     """
     return _inverted(triangle)[1]
 
@@ -105,14 +102,14 @@ def turned(turn: FloatArray, vectors: FloatArray, out: FloatArray) -> None:
 
 
 def _spans(vectors: FloatArray, others: int) -> tuple[list[slice], int | None]:
-    """Some entries of each vector at a time, and how many threads their products are for."""
+    """Return spans of entries to work on at a time, and the number of threads for them."""
     step = max(_CHUNK, _NUMBERS // max(len(vectors), 1))
     spans = [slice(at, at + step) for at in range(0, vectors.shape[1], step)]
     return spans, 1 if vectors.size * others < _THREADS_PAY else None
 
 
 def swept(vectors: FloatArray, known: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
-    """Vectors (m, size) without their part in the span of orthonormal rows (q, size).
+    """Remove from vectors (m, size) their part in the span of orthonormal rows (q, size).
 
     Also the coordinates (q, m) of that part. The vectors lie in :func:`scratch` memory of that
     name; entries are taken some at a time, so the bits do not depend on the threads.

@@ -1,29 +1,26 @@
-"""Summaries on a device, solved there: p × k axes and p variances come to the host."""
+"""Spectra of summaries on a device: p × k axes and p variances are copied to the host."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, squares_over
-from princomp.solvers import lanczos
+from princomp.linalg import EPS, FloatArray, squares_over
 from princomp.solvers.bases import orthonormal
-from princomp.solvers.dense import Wanted, _within_rank, roundoff
-from princomp.solvers.ritz import FEWEST_UNITS, without_variance
-from princomp.spectrum import Spectrum
-from princomp.summaries.device_moments import DeviceMoments
-from princomp.summaries.device_triangle import DeviceTriangle
-
-__all__ = ["solve_on_device"]
+from princomp.solvers.dense import Wanted, roundoff, within_rank
+from princomp.solvers.lanczos import lanczos
+from princomp.solvers.ritz import FEWEST_UNITS, spectrum_of, without_variance
+from princomp.solvers.spectrum import Spectrum
+from princomp.summaries import DeviceMoments, DeviceTriangle
 
 
-def solve_on_device(summary: Any, k: Wanted, *, few: bool, tol: float) -> Spectrum | None:
-    """Spectrum of a summary that is on a device, or None for one that is not.
+def solve_on_device(
+    summary: DeviceMoments | DeviceTriangle, k: Wanted, *, few: bool, tol: float
+) -> Spectrum:
+    """Compute the spectrum of a summary that is on a device.
 
     Parameters
     ----------
-    summary : summary
+    summary : DeviceMoments or DeviceTriangle
     k : int, callable or None
         As for :func:`princomp.solvers.dense.solve_moments`.
     few : bool
@@ -33,15 +30,13 @@ def solve_on_device(summary: Any, k: Wanted, *, few: bool, tol: float) -> Spectr
     """
     if isinstance(summary, DeviceTriangle):
         return _solve_triangle(summary, k)
-    if not isinstance(summary, DeviceMoments):
-        return None
     if few and isinstance(k, int):
         return _search(summary, k, tol)
     return _solve_moments(summary, k)
 
 
 def _power(moments: DeviceMoments) -> float:
-    """A power of two near the trace, which keeps squares of large or tiny numbers in range."""
+    """Return a power of two near the trace, to keep squares of large or tiny numbers in range."""
     return float(2.0 ** np.frexp(float(np.sum(moments.column_scatter)))[1])
 
 
@@ -52,7 +47,7 @@ def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
     live = np.flatnonzero(moments.column_scatter)
     total = max(float(np.sum(moments.column_scatter)), 0.0) / divisor
     if not live.size:
-        count = k(_told(moments, np.zeros(p), total)) if callable(k) else k
+        count = k(_without_axes(moments, np.zeros(p), total)) if callable(k) else k
         return without_variance(p if count is None else count, p, moments.effective_unit)
     size, matrix = _power(moments), moments.scatter
     if live.size < p:
@@ -65,26 +60,26 @@ def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
     values[: live.size] = space.get(found)[::-1] * size / divisor
     if live.size < p:
         values = np.maximum(values, 0.0)
-    spectrum = _told(moments, values, total)
+    spectrum = _without_axes(moments, values, total)
     count = k(spectrum) if callable(k) else k
     count = live.size if count is None else min(count, live.size)
     wanted = xp.flip(vectors[:, live.size - count :], axis=1)
-    # Residuals take a product with the scatter, which is here now.
-    away = xp.matmul(matrix, wanted) - wanted * xp.flip(found[live.size - count :])[None, :]
+    # Residuals take a product with the scatter.
+    errors = xp.matmul(matrix, wanted) - wanted * xp.flip(found[live.size - count :])[None, :]
     first = max(float(space.get(found[-1:])[0]), float(np.finfo(np.float64).tiny))
     axes = np.zeros((count, p))
     axes[:, live] = space.get(wanted).T
-    residuals = space.get(xp.sqrt(xp.sum(away * away, axis=0))) / first
+    residuals = space.get(xp.sqrt(xp.sum(errors * errors, axis=0))) / first
     error = roundoff(p, moments.effective_unit, moments.count)
     return Spectrum(spectrum.variances, axes, total, error, residuals=residuals)
 
 
-def _told(moments: DeviceMoments, values: FloatArray, total: float) -> Spectrum:
-    """All variances and no axes, for a rule that counts."""
+def _without_axes(moments: DeviceMoments, values: FloatArray, total: float) -> Spectrum:
+    """Return all variances and no axes, for a rule that chooses k."""
     limit = min(moments.rank_limit, int(np.count_nonzero(moments.column_scatter)))
     none = np.empty((0, moments.p))
     return Spectrum(
-        _within_rank(values, limit),
+        within_rank(values, limit),
         none,
         total,
         roundoff(moments.p, moments.effective_unit, moments.count),
@@ -92,7 +87,7 @@ def _told(moments: DeviceMoments, values: FloatArray, total: float) -> Spectrum:
 
 
 def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
-    """The first ``k`` by Lanczos: vectors go there, their images come back."""
+    """Search the first ``k``: vectors are copied to the device, and their images back."""
     space, p, divisor = moments.space, moments.p, moments.rows - 1.0
     total = float(np.sum(moments.column_scatter)) / divisor
     if total == 0.0:
@@ -104,12 +99,9 @@ def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
 
     least, rng = FEWEST_UNITS * EPS, np.random.default_rng(0)
     trace = total * divisor / size
-    pairs = lanczos.lanczos(apply, p, k, tol=max(tol, least), rng=rng, trace=trace)
-    values = np.maximum(pairs.values, 0.0) / divisor * size
-    values[moments.rank_limit :] = 0.0
-    residuals = pairs.residuals / pairs.values[0]
+    pairs = lanczos(apply, p, k, tol=max(tol, least), rng=rng, trace=trace)
     axes, error = orthonormal(pairs.vectors.T), roundoff(p, moments.effective_unit, moments.count)
-    return Spectrum(values, axes, total, error, residuals=residuals, missed=pairs.missed)
+    return spectrum_of(pairs, moments, total, error, axes=axes, unit_value=size)
 
 
 def _solve_triangle(triangle: DeviceTriangle, k: Wanted) -> Spectrum:
@@ -117,13 +109,13 @@ def _solve_triangle(triangle: DeviceTriangle, k: Wanted) -> Spectrum:
     space, p, divisor = triangle.space, triangle.p, triangle.rows - 1.0
     _, found, turned = space.xp.linalg.svd(triangle.factor, full_matrices=False)
     total = float(np.sum(triangle.column_scatter / divisor))
-    variances = _within_rank(squares_over(space.get(found), divisor), triangle.rank_limit)
+    variances = within_rank(squares_over(space.get(found), divisor), triangle.rank_limit)
 
-    def told(axes: FloatArray, residuals: FloatArray | None = None) -> Spectrum:
+    def spectrum(axes: FloatArray, residuals: FloatArray | None = None) -> Spectrum:
         error = roundoff(p, EPS)
         return Spectrum(variances, axes, total, error, squared=False, residuals=residuals)
 
-    count = k(told(np.empty((0, p)))) if callable(k) else k
+    count = k(spectrum(np.empty((0, p)))) if callable(k) else k
     kept = turned.shape[0] if count is None else min(count, turned.shape[0])
     axes, first = turned[:kept, :], float(space.get(found[:1])[0])
     residuals = np.zeros(kept)
@@ -131,6 +123,6 @@ def _solve_triangle(triangle: DeviceTriangle, k: Wanted) -> Spectrum:
         # In units of the first value, so that nothing leaves the range when it is squared.
         reduced = triangle.factor / first
         images = space.xp.matmul(space.xp.matmul(axes, reduced.T), reduced)
-        away = images - axes * ((found[:kept] / first) ** 2)[:, None]
-        residuals = space.get(space.xp.sqrt(space.xp.sum(away * away, axis=1)))
-    return told(space.get(axes), residuals)
+        errors = images - axes * ((found[:kept] / first) ** 2)[:, None]
+        residuals = space.get(space.xp.sqrt(space.xp.sum(errors * errors, axis=1)))
+    return spectrum(space.get(axes), residuals)

@@ -1,31 +1,33 @@
-"""The top k of rows that are read block by block, as often as it takes; p × p never formed.
+"""The top k of rows that are read block by block, in several passes; p × p is never formed.
 
 C. Musco and C. Musco, "Randomized block Krylov methods for stronger and faster approximate
 singular value decomposition" (NIPS 2015), with the search of :mod:`~princomp.solvers.lanczos`.
 An iteration is one fused pass, Z += Bᵀ(BQ) block by block, and all earlier blocks stay in
-the search space until it is full. Reading is dear here, so blocks are wide.
+the search space until it is full. Reading is expensive here, so blocks are wide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray
 from princomp.kernels import native
-from princomp.solvers.dense import roundoff
+from princomp.linalg import FloatArray
+from princomp.solvers.dense import roundoff_of_images
 from princomp.solvers.lanczos import lanczos_without_constants
-from princomp.solvers.ritz import without_variance
-from princomp.spectrum import Spectrum
-from princomp.summaries import Columns
-from princomp.summaries.blocks import Weights, is_sparse, lawful_block
-from princomp.summaries.centred_rows import CentredRows
-from princomp.summaries.sketch import wide_block_rows
-
-__all__ = ["Images", "ImagesOf", "block_width", "room_for", "solve_blocks"]
+from princomp.solvers.ritz import FEWEST_UNITS, relative_residuals, spectrum_of, without_variance
+from princomp.solvers.spectrum import Spectrum
+from princomp.summaries import (
+    Block,
+    CentredRows,
+    Columns,
+    Weights,
+    checked_block,
+    is_sparse,
+    wide_block_rows,
+)
 
 # Vectors of a block beyond the k wanted.
 _OVERSAMPLES = 8
@@ -33,11 +35,9 @@ _OVERSAMPLES = 8
 # 2,000 columns, 8, 5 and 3 blocks take 7, 7 and 7 passes on variances i⁻², 10, 11 and 12 on
 # i⁻¹, and 47, 55 and 82 on a flat spectrum.
 _BLOCKS, _FEWEST_BLOCKS = 8, 3
-# Residual, relative to the first variance, at which it stops unless told otherwise. The error
-# of a variance is about its square over the gap; another digit costs a pass or two.
+# Default residual, relative to the first variance. The error of a variance is about its square over
+# the gap; another digit costs a pass or two.
 _RESIDUAL = 1e-9
-# … and the smallest that products of such a unit roundoff can show.
-_FEWEST_UNITS = 4
 
 
 def block_width(k: int, p: int) -> int:
@@ -54,24 +54,24 @@ def room_for(k: int, p: int, most: int | None = None) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Images:
-    """What the scatter of the rows seen makes of some vectors: Aᵀ(AQ), (p, m)."""
+    """Product Aᵀ(AQ) (p, m) of the scatter of the rows seen with vectors Q."""
 
     rows: float
     image: FloatArray
 
-    def held(self) -> Images:
-        """Itself: its numbers are here."""
+    def to_host(self) -> Images:
+        """Return itself: its arrays are in this process."""
         return self
 
     def merge(self, other: Images) -> Images:
-        """Of the rows of both."""
+        """Add the images of other rows."""
         if not (self.rows and other.rows):
             return self if self.rows else other
         return Images(self.rows + other.rows, self.image + other.image)
 
 
 class ImagesOf:
-    """Multiplies centred (scaled, weighted) blocks with vectors: a kind to fold into."""
+    """Multiplies centred (scaled, weighted) blocks with vectors: a kind of summary."""
 
     complete_only = True
     block_rows = staticmethod(wide_block_rows)
@@ -80,26 +80,26 @@ class ImagesOf:
         self.vectors, self.columns, self.divisor = vectors, columns, divisor
 
     def empty(self, p: int) -> Images:
-        """Of no rows."""
+        """Images of no rows."""
         return Images(0.0, np.zeros((p, self.vectors.shape[1])))
 
-    def of(self, block: Any, weights: Weights = None, *, precise: bool = False) -> Images:
-        """Of a block (m, p), dense or CSR."""
+    def of(self, block: Block, weights: Weights = None, *, precise: bool = False) -> Images:
+        """Images of a block (m, p), dense or CSR."""
         return self.add(self.empty(block.shape[1]), block, weights)
 
     @staticmethod
-    def adds(p: int, *, sparse: bool = False) -> bool:
-        """Whether blocks are better added in place: always."""
+    def adds_in_place(p: int, *, sparse: bool = False) -> bool:
+        """Whether blocks are added in place: always."""
         return True
 
     def add(
-        self, images: Images, block: Any, weights: Weights = None, *, precise: bool = False
+        self, images: Images, block: Block, weights: Weights = None, *, precise: bool = False
     ) -> Images:
-        """Of the rows of both; the numbers of ``images`` are used up.
+        """Add the rows of a block to ``images``, which is overwritten.
 
         ``precise``: rows of float32 are multiplied in float64.
         """
-        block, weights = lawful_block(block, weights)
+        block, weights = checked_block(block, weights)
         if precise:
             block = block.astype(np.float64, copy=False)
         # In C order for the compiled kernel, which takes half of BLAS's time.
@@ -124,7 +124,7 @@ def solve_blocks(
     unit: float,
     room: int | None = None,
 ) -> Spectrum:
-    """The top ``k`` of the scatter behind ``apply``, each to its residual.
+    """Compute the top ``k`` of the scatter behind ``apply``, each to its residual.
 
     Parameters
     ----------
@@ -151,17 +151,12 @@ def solve_blocks(
         apply,
         columns.column_scatter,
         k,
-        tol=max(tol or _RESIDUAL, _FEWEST_UNITS * unit),
+        tol=max(tol or _RESIDUAL, FEWEST_UNITS * unit),
         rng=np.random.default_rng(0),
         start=start,
         room=room,
         trace=total * divisor,
     )
-    values = np.maximum(pairs.values, 0.0) / divisor
-    residuals = pairs.residuals / max(float(pairs.values[0]), np.finfo(np.float64).tiny)
-    axes = np.ascontiguousarray(pairs.vectors.T)
-    values[columns.rank_limit :] = 0.0
-    # The recurrence knows nothing of the rounding of its products.
-    residuals = np.maximum(residuals, _FEWEST_UNITS * unit)
-    error = roundoff(p, unit)
-    return Spectrum(values, axes, total, error, residuals=residuals, missed=pairs.missed)
+    axes, residuals = np.ascontiguousarray(pairs.vectors.T), relative_residuals(pairs, unit)
+    error = roundoff_of_images(p, unit, columns.count)
+    return spectrum_of(pairs, columns, total, error, axes=axes, residuals=residuals)

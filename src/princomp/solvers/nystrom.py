@@ -13,16 +13,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import scipy.linalg
 
-from princomp.arrays import FloatArray, eigh, empty
+from princomp.linalg import EPS, FloatArray, eigh, empty, qr_r
 from princomp.solvers.dense import roundoff
 from princomp.solvers.ritz import without_variance
-from princomp.spectrum import Spectrum
+from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import Sketch
 
 # Rows of a p × l array that are worked on at a time.
 _PANEL = 2**14
-
-__all__ = ["TEST_DIRECTIONS", "solve_sketch", "width_for"]
 
 # Directions held out to estimate the residuals: their relative spread is about 1/√(2·10).
 TEST_DIRECTIONS = 10
@@ -47,18 +45,64 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
     inner = sketch.width - TEST_DIRECTIONS
     # A power of two near the total keeps the squares below in range.
     size = 2.0 ** np.frexp(total)[1]
-    values, axes = _nystrom(sketch, inner, k, size)
+    values, axes, halves = _nystrom(sketch, inner, k, size)
+    left_out = sketch.column_scatter / size - np.einsum("ij,ij->i", halves, halves)
     values = np.minimum(values, total / size)
-    away = np.zeros((len(axes), TEST_DIRECTIONS))
+    errors = np.zeros((len(axes), TEST_DIRECTIONS))
     for part, images, drawn in _panels(sketch, size):
-        away += axes[:, part] @ images[:, inner:]
-        away -= values[: len(axes), None] * (axes[:, part] @ drawn[:, inner:])
-    residuals = np.linalg.norm(away, axis=1) / np.sqrt(TEST_DIRECTIONS) / values[0]
+        errors += axes[:, part] @ images[:, inner:]
+        errors -= values[: len(axes), None] * (axes[:, part] @ drawn[:, inner:])
+    residuals = np.linalg.norm(errors, axis=1) / np.sqrt(TEST_DIRECTIONS) / values[0]
+    if sketch.divisor is not None:
+        residuals /= _lengths(sketch.divisor, left_out, axes)
+        # With no negative eigenvalue E is no larger than its trace. Where it is rounding, which
+        # unequal divisors amplify, it may be some times as large as its diagonal.
+        most = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / size
+        residuals = np.minimum(residuals, most / values[0])
+        if sketch.p <= inner:
+            rounding = _rounding(sketch, inner, size, halves, axes)
+            residuals = np.maximum(residuals, rounding / values[0])
     variances = values[:k] * (size / divisor)
     variances[sketch.rank_limit :] = 0.0
     unit = roundoff(sketch.p, sketch.effective_unit)
     total /= divisor
     return Spectrum(variances, axes, total, unit, residuals=residuals, missed=None)
+
+
+def _lengths(divisor: FloatArray, left_out: FloatArray, axes: FloatArray) -> FloatArray:
+    """Length (k,) of the directions DΘ of a scaled sketch, as the residual of each axis meets it.
+
+    A direction has mean square ‖D E v‖² instead of ‖E v‖². Of E its diagonal ``left_out`` (p,) is
+    known. Where E has low rank, entries of E v are about as large as the roots of the diagonal;
+    where E is diagonal, they are its products with v. The shorter of both lengths counts.
+    """
+    dense = np.maximum(left_out, EPS)
+    squares = divisor**2
+    length = (dense @ squares) / dense.sum()
+    weights = (dense * axes) ** 2
+    lengths: FloatArray = np.sqrt(np.minimum(length, (weights @ squares) / weights.sum(axis=1)))
+    return lengths
+
+
+def _rounding(
+    sketch: Sketch, inner: int, size: float, halves: FloatArray, axes: FloatArray
+) -> FloatArray:
+    """Size of ‖E v‖ (k,) where nothing is left out and E is rounding, which divisors amplify.
+
+    Row i of EDΘ has the mean square Σ Eᵢⱼ²Dⱼ², to which each of the p terms adds a like share: Eᵢⱼ
+    is about its root over √p Dⱼ, and no larger than that with i and j exchanged. An axis of columns
+    with large divisors does not meet the others' rounding in DΘ; this finds it in their rows.
+    """
+    lengths = np.zeros(sketch.p)
+    seen = sum(halves[part].T @ drawn[:, inner:] for part, _, drawn in _panels(sketch, size))
+    for part, images, _ in _panels(sketch, size):
+        lengths[part] = np.linalg.norm(images[:, inner:] - halves[part] @ seen, axis=1)
+    lengths /= np.sqrt(TEST_DIRECTIONS)
+    entries = np.divide.outer(lengths, np.asarray(sketch.divisor))
+    most = np.minimum(entries, entries.T)
+    squares = np.einsum("ij,ij->j", most, most) / sketch.p
+    bounds: FloatArray = np.sqrt(axes**2 @ squares)
+    return bounds
 
 
 def _panels(sketch: Sketch, size: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
@@ -68,8 +112,12 @@ def _panels(sketch: Sketch, size: float) -> Iterator[tuple[slice, FloatArray, Fl
         yield part, sketch.product[part] / size, sketch.directions_of(part)
 
 
-def _nystrom(sketch: Sketch, inner: int, k: int, size: float) -> tuple[FloatArray, FloatArray]:
+def _nystrom(
+    sketch: Sketch, inner: int, k: int, size: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Eigenvalues, descending, and the first ``k`` eigenvectors as rows, of Y (ΩᵀY)⁺ Yᵀ.
+
+    Third, a factor H (p, l) of the approximation HHᵀ.
 
     With R the triangle of Ω, the directions ΩR⁻¹ are orthonormal and Y R⁻¹ are their
     images. A small shift makes ΩᵀY safely positive; it is taken off the eigenvalues.
@@ -79,25 +127,58 @@ def _nystrom(sketch: Sketch, inner: int, k: int, size: float) -> tuple[FloatArra
         gram += drawn[:, :inner].T @ drawn[:, :inner]
         core += drawn[:, :inner].T @ images[:, :inner]
         norm += float(np.linalg.norm(images[:, :inner])) ** 2
-    triangle = scipy.linalg.cholesky(gram)
-    core = _solved(triangle, _solved(triangle, core).T)
     # Ω has p rows of unit variance: ‖Y‖ holds their √p.
     shift = sketch.effective_unit * np.sqrt(norm)
-    core = (core + core.T) / 2 + shift * np.eye(inner)
-    try:
-        factor = scipy.linalg.cholesky(core)
-        whole = np.ascontiguousarray(scipy.linalg.blas.dtrmm(1.0, factor, triangle))
-        halves = _halves(sketch, inner, size, shift, lambda rows: _solved(whole, rows))
-    except np.linalg.LinAlgError:
-        # A scatter of lower rank than the sketch: the same by eigenvalues, noise left out.
-        roots, turn = np.linalg.eigh(core)
-        kept = roots > shift
-        right = turn[:, kept] / np.sqrt(roots[kept])
-        halves = _halves(sketch, inner, size, shift, lambda rows: _solved(triangle, rows) @ right)
+    if sketch.divisor is not None:
+        shift /= float(sketch.divisor.max())  # Ω and so Y are as much larger
+    whole = None
+    if sketch.divisor is None:  # products of directions of unequal lengths lose twice the digits
+        whole = _whole_triangle(gram, core, shift)
+    if whole is None:
+        into = _into_sound_directions(sketch, inner, size, shift)
+        halves = _halves(sketch, inner, size, shift, lambda rows: rows @ into)
+    else:
+        triangle = whole
+        halves = _halves(sketch, inner, size, shift, lambda rows: _solved(triangle, rows))
     values, turn = eigh(halves.T @ halves)
     k = min(k, len(values))
     axes = np.linalg.qr(halves @ turn[:k].T)[0].T
-    return np.maximum(values - shift, 0.0), axes
+    return np.maximum(values - shift, 0.0), axes, halves
+
+
+def _whole_triangle(gram: FloatArray, core: FloatArray, shift: float) -> FloatArray | None:
+    """The triangle that Y + shift · Ω is divided by, or None where a product is singular.
+
+    Parameters are ΩᵀΩ, ΩᵀY and the shift.
+    """
+    try:
+        triangle = scipy.linalg.cholesky(gram)
+        core = _solved(triangle, _solved(triangle, core).T)
+        factor = scipy.linalg.cholesky((core + core.T) / 2 + shift * np.eye(len(core)))
+    except np.linalg.LinAlgError:
+        return None
+    return np.ascontiguousarray(scipy.linalg.blas.dtrmm(1.0, factor, triangle))
+
+
+def _into_sound_directions(sketch: Sketch, inner: int, size: float, shift: float) -> FloatArray:
+    """What Y + shift · Ω is multiplied with, where a triangle of Ω or of ΩᵀY is singular.
+
+    The scatter may have a lower rank than the sketch, and directions that were scaled by very
+    unequal divisors depend on each other. Both are reduced to what is not noise.
+    """
+    triangle = np.empty((0, inner))
+    for _, _, drawn in _panels(sketch, size):
+        triangle = qr_r(np.vstack([triangle, drawn[:, :inner]]))
+    _, lengths, turn = np.linalg.svd(triangle)
+    kept = lengths > inner * EPS * lengths[0]
+    even = turn[: len(lengths)][kept].T / lengths[kept]
+    core = np.zeros((even.shape[1], even.shape[1]))
+    for _, images, drawn in _panels(sketch, size):
+        core += (drawn[:, :inner] @ even).T @ (images[:, :inner] @ even)
+    roots, turn = np.linalg.eigh((core + core.T) / 2 + shift * np.eye(len(core)))
+    kept = roots > shift
+    into: FloatArray = even @ (turn[:, kept] / np.sqrt(roots[kept]))
+    return into
 
 
 def _solved(triangle: FloatArray, rows: FloatArray) -> FloatArray:

@@ -8,25 +8,24 @@ come with the spectrum say how approximate.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.linalg
 
-from princomp.arrays import FloatArray
+from princomp.linalg import FloatArray
 from princomp.solvers.ritz import project
-from princomp.spectrum import Spectrum
-from princomp.summaries import Columns
-from princomp.summaries.centred_rows import CentredRows
+from princomp.solvers.spectrum import Spectrum
+from princomp.summaries import CentredRows, Columns
 
-__all__ = ["power_iterations", "solve_rows"]
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
 
-def power_iterations(asked: int | str, k: int, smaller: int) -> int:
+def power_iterations(iterated_power: int | str, k: int, smaller: int) -> int:
     """scikit-learn's "auto": 7 for few components, else 4."""
-    if isinstance(asked, str):
+    if isinstance(iterated_power, str):
         return 7 if k < 0.1 * smaller else 4
-    return asked
+    return iterated_power
 
 
 def solve_rows(
@@ -37,12 +36,12 @@ def solve_rows(
     n_oversamples: int,
     iterated_power: int | str,
     power_iteration_normalizer: str,
-    random_state: Any,
+    random_state: RandomState,
 ) -> tuple[Spectrum, int]:
-    """The top ``k`` approximately, and how often the rows were read.
+    """Compute the top ``k`` approximately, and the number of passes.
 
-    The last step projects the rows on the subspace that was found, so that the
-    variances are those of the scores, whatever the subspace.
+    The last step projects the rows on the subspace, so that the variances are those of the
+    scores.
     """
     from sklearn.utils import check_random_state
 

@@ -1,37 +1,69 @@
-"""The last step of every solver that searches a subspace: project the rows, solve there."""
+"""From a subspace to a spectrum: projections of the rows, residuals, and :func:`spectrum_of`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, eigh, squares_over, svd
+from princomp.linalg import EPS, FloatArray, eigh, squares_over, svd
 from princomp.solvers.bases import gram_of, orthonormal, turned
 from princomp.solvers.dense import roundoff
-from princomp.spectrum import Spectrum
-from princomp.summaries import Columns
-from princomp.summaries.centred_rows import CentredRows
+from princomp.solvers.search import Pairs
+from princomp.solvers.spectrum import Spectrum
+from princomp.summaries import CentredRows, Columns, Moments
 
-__all__ = [
-    "FEWEST_UNITS",
-    "axes_of_rows",
-    "bound_of_rows",
-    "is_bounded",
-    "project",
-    "residuals_of",
-    "within",
-    "within_rows",
-    "without_variance",
-]
-
-# Units of roundoff that are the smallest residual that products can show.
+# The smallest residual that products can show, in units of roundoff.
 FEWEST_UNITS = 4
 # Deviations down to this share of the first have axes whose residual is bounded by that of the
 # row's eigenvector; below, the bound says too little and the residual is measured.
 _BOUNDED = 1e-2
 
 
+def spectrum_of(
+    pairs: Pairs,
+    summary: Moments | Columns,
+    total: float,
+    error: float,
+    *,
+    axes: FloatArray,
+    unit_value: float = 1.0,
+    residuals: FloatArray | None = None,
+) -> Spectrum:
+    """Return the variances and axes of eigenpairs of a scatter.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    summary : Moments or Columns
+        Of the same rows.
+    total, error : float
+        Total variance and relative error, see :class:`Spectrum`.
+    axes : ndarray of shape (k, p)
+        Overwritten.
+    unit_value : float
+        The scatter was divided by this power of two.
+    residuals : ndarray of shape (k,), optional
+        Relative to the first eigenvalue; those of the pairs by default.
+    """
+    variances = np.maximum(pairs.values, 0.0) / (summary.rows - 1.0) * unit_value
+    variances[summary.rank_limit :] = 0.0
+    if residuals is None:
+        residuals = relative_residuals(pairs)
+    return Spectrum(
+        variances, axes, total, error, residuals=residuals, missed=pairs.missed, overwrite=True
+    )
+
+
+def relative_residuals(pairs: Pairs, unit: float = 0.0) -> FloatArray:
+    """Residuals relative to the first eigenvalue, not below the rounding of products.
+
+    The recurrence does not see the rounding of its products, of which ``unit`` is the roundoff.
+    """
+    first = max(float(pairs.values[0]), float(np.finfo(np.float64).tiny))
+    return np.maximum(pairs.residuals / first, FEWEST_UNITS * unit)
+
+
 def project(rows: CentredRows, columns: Columns, vectors: FloatArray, k: int) -> Spectrum:
-    """Best ``k`` axes within the span of ``vectors`` (p, m), m ≥ k (Rayleigh & Ritz).
+    """Find the best ``k`` axes in the span of ``vectors`` (p, m), m ≥ k (Rayleigh & Ritz).
 
     The SVD of the projected rows squares nothing, so small variances in the subspace
     are as good as those of a full SVD.
@@ -54,23 +86,24 @@ def residuals_of(rows: CentredRows, axes: FloatArray, values: FloatArray) -> Flo
     if not len(axes) or not values[0] > 0:
         return np.zeros(len(axes))
     images = rows.images(axes.T)
-    away: FloatArray = np.linalg.norm(images / values[0] - axes.T * (values / values[0]), axis=0)
-    return away
+    errors = images / values[0] - axes.T * (values / values[0])
+    norms: FloatArray = np.linalg.norm(errors, axis=0)
+    return norms
 
 
 def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> FloatArray:
-    """Axes (k, p) of eigenvectors (n, k) of AAᵀ; those of no variance complete the basis.
+    """Return axes (k, p) of eigenvectors (n, k) of AAᵀ; those without variance complete the basis.
 
     Aᵀu for a small σ has lost orthogonality by u·σ₁²/σ²; orthonormalising in descending order
-    leaves the large ones alone and mends the small ones.
+    changes only the small ones.
     """
     lengths = np.sqrt(np.maximum(values, 0.0))
     gone = lengths <= EPS * lengths.max(initial=0.0)
     weighted = np.zeros((vectors.shape[1], rows.shape[1]))
     rows.add_rmatmul(vectors / np.where(gone, 1.0, lengths), weighted.T)
     if not gone.any():
-        return orthonormal(weighted, spend=True)
-    # Axes beyond the rank are any that complete the basis: make it the same ones always.
+        return orthonormal(weighted, overwrite=True)
+    # Any axes beyond the rank complete the basis: choose the same ones always.
     rng = np.random.default_rng(0)
     weighted[gone] = rng.standard_normal((int(gone.sum()), weighted.shape[1]))
     # Once more for those that nearly vanished against the others.
@@ -78,7 +111,7 @@ def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> 
 
 
 def within(rows: CentredRows, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues (k,) and axes (k, p) in the span of ``vectors`` (p, k), by Rayleigh & Ritz.
+    """Find eigenvalues (k,) and axes (k, p) in the span of ``vectors`` (p, k) (Rayleigh & Ritz).
 
     What a search found in a lower precision becomes as good as the square of its error.
     """
@@ -91,7 +124,7 @@ def within(rows: CentredRows, vectors: FloatArray) -> tuple[FloatArray, FloatArr
 def within_rows(
     rows: CentredRows, vectors: FloatArray, unit: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The same in the image Aᵀ ``vectors`` of orthonormal vectors (n, k).
+    """Find eigenvalues and axes in the span of Aᵀ ``vectors``, of orthonormal vectors (n, k).
 
     The axes are orthonormal to ``unit`` at least.
     """
@@ -101,7 +134,7 @@ def within_rows(
     turned(turn / np.sqrt(values)[:, None], axes, axes)
     # Their Gram was rounded relative to its largest eigenvalue.
     sound = EPS * values[0] <= unit * values[-1]
-    return values, axes if sound else orthonormal(axes, spend=True)
+    return values, axes if sound else orthonormal(axes, overwrite=True)
 
 
 def is_bounded(values: FloatArray) -> bool:
@@ -109,17 +142,17 @@ def is_bounded(values: FloatArray) -> bool:
     return len(values) > 0 and bool(values[-1] > _BOUNDED**2 * values[0])
 
 
-def bound_of_rows(away: FloatArray, values: FloatArray, unit: float) -> FloatArray:
-    """A bound of ‖AᵀA v − λ v‖ / λ₁ for v = Aᵀu/σ, from ``away`` = ‖AAᵀu − λu‖ (k,).
+def bound_of_rows(residuals: FloatArray, values: FloatArray, unit: float) -> FloatArray:
+    """Bound ‖AᵀA v − λ v‖ / λ₁ for v = Aᵀu/σ, given ``residuals`` ‖AAᵀu − λu‖ (k,).
 
     AᵀA v − λ v is Aᵀ(AAᵀu − λu)/σ, so no longer than σ₁‖AAᵀu − λu‖/σ; the product Aᵀu adds
     its rounding, of which ``unit`` is one, and the division by σ enlarges that as well.
     """
-    bound: FloatArray = (away / values[0] + FEWEST_UNITS * unit) * np.sqrt(values[0] / values)
+    bound: FloatArray = (residuals / values[0] + FEWEST_UNITS * unit) * np.sqrt(values[0] / values)
     return bound
 
 
 def without_variance(k: int, p: int, unit: float) -> Spectrum:
-    """The spectrum of columns that are all constant."""
+    """Return the spectrum of columns that are all constant."""
     none = np.zeros(k)
     return Spectrum(none, np.eye(k, p), 0.0, roundoff(p, unit), residuals=none)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, eigh_top
-from princomp.eigenpairs import eigenpairs
-from princomp.solvers.dense import roundoff
-from princomp.solvers.forecast import Patience
+from princomp.linalg import EPS, FloatArray, eigh_top
+from princomp.solvers.abandon_rule import AbandonRule
+from princomp.solvers.dense import eigenpairs, roundoff
 from princomp.solvers.lanczos import lanczos
 from princomp.solvers.ritz import (
     FEWEST_UNITS,
@@ -20,24 +19,21 @@ from princomp.solvers.ritz import (
     is_bounded,
     residuals_of,
 )
-from princomp.spectrum import Spectrum
-from princomp.summaries import Columns
-from princomp.summaries.centred_rows import CentredRows
-
-__all__ = ["solve_rows"]
+from princomp.solvers.spectrum import Spectrum
+from princomp.summaries import CentredRows, Columns
 
 # Of so few of all components only the eigenvectors wanted are computed: 10 of 1,000 take 51 ms
 # by LAPACK, and from so many rows on a search in blocks of 8 is tried first: 10 ms where
-# directions stand out. Where none do it takes 160, and is given up early: when it seems to
-# take so many more products.
+# directions stand out. Where none do it takes 160, and is abandoned early: when its forecast
+# is so many more products.
 _FEW, _SEARCHED, _BLOCK, _PATIENCE = 0.1, 500, 8, 15
 
 
 def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tuple[Spectrum, int]:
-    """Spectrum of wide rows (n, p): n variances and the first ``k`` axes (n by default).
+    """Compute n variances and the first ``k`` axes (n by default) of wide rows (n, p).
 
-    Where k is small only the first are known. Returned with the spectrum: how often the
-    rows were read.
+    Where k is small only the first variances are computed. Returned with the spectrum: the number
+    of passes over the rows.
     """
     n, p = rows.shape
     divisor = columns.rows - 1.0
@@ -53,19 +49,21 @@ def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tup
     total = float(columns.column_scatter.sum()) / divisor
     passes = 2
     if is_bounded(eigenvalues):
-        away = np.linalg.norm(products @ known - known * eigenvalues, axis=0)
-        residuals = bound_of_rows(away, eigenvalues, unit)
+        errors = np.linalg.norm(products @ known - known * eigenvalues, axis=0)
+        residuals = bound_of_rows(errors, eigenvalues, unit)
     else:
         residuals, passes = residuals_of(rows, axes, eigenvalues), 3
     error = roundoff(most, unit)
-    spectrum = Spectrum(values, axes, total, error, residuals=residuals, missed=missed, spend=True)
+    spectrum = Spectrum(
+        values, axes, total, error, residuals=residuals, missed=missed, overwrite=True
+    )
     return spectrum, passes
 
 
 def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray, float]:
-    """All eigenvalues, or the first where few are wanted, and as many eigenvectors as rows.
+    """Compute all eigenvalues, or the first where few are wanted, and as many eigenvectors as rows.
 
-    Also the probability that a larger one was missed, at most.
+    Also an upper bound of the probability that a larger one was missed.
     """
     n = len(products)
     if not 0 < k < _FEW * n:
@@ -80,7 +78,7 @@ def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray, float]:
             rng=rng,
             start=rng.standard_normal((n, _BLOCK)),
             trace=float(products.trace()),
-            enough=Patience(_PATIENCE),
+            abandon=AbandonRule(_PATIENCE),
         )
         if pairs.converged:
             return pairs.values, pairs.vectors.T, pairs.missed

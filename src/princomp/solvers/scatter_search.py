@@ -1,7 +1,7 @@
-"""The first pairs of a scatter that is in memory, by :func:`~princomp.solvers.lanczos.lanczos`.
+"""The largest pairs of a scatter in memory, by :func:`~princomp.solvers.lanczos.lanczos`.
 
 A product with the scatter costs as much as reading it, so a search of a few dozen blocks takes
-less than a decomposition of thousands of columns; where it would take more, it is given up.
+less than a decomposition of thousands of columns; where it would take more, it is abandoned.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, empty
-from princomp.kernels.dense import Affine, forward, padded
+from princomp.kernels import Affine, forward, padded
+from princomp.linalg import EPS, FloatArray, empty, in_order
+from princomp.solvers.abandon_rule import AbandonRule
 from princomp.solvers.dense import roundoff_of_products
-from princomp.solvers.forecast import Patience
 from princomp.solvers.lanczos import lanczos_without_constants
-from princomp.solvers.ritz import FEWEST_UNITS, without_variance
-from princomp.spectrum import Spectrum
+from princomp.solvers.ritz import FEWEST_UNITS, spectrum_of, without_variance
+from princomp.solvers.search import Pairs
+from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import Moments
-from princomp.threads import in_order
-
-__all__ = ["products_with", "solve_few", "unit_trace"]
 
 # Vectors of a block for so many axes, and of the space. At p = 2,000 and k = 10, blocks of 8 and
 # 16 take 59 and 43 products on the noise of 20,000 rows, which take 3.2 and 3.5 ms each; spaces of
@@ -30,27 +28,27 @@ _BLOCK, _FOR_AXES, _ROOM = 16, 32, 256
 _SPAN = 512
 # Of the roundoff of products this share is left in a sum of thousands of chunks, about.
 _LOST = 1 / 16
-# A decomposition takes 0.55 s at p = 2,000, as long as 120 to 170 products: a search that foretells
-# more than this share of p is given up.
+# A decomposition takes 0.55 s at p = 2,000, as long as 120 to 170 products: a search whose forecast
+# exceeds this share of p is abandoned.
 _PATIENCE = 1 / 10
 
 
-def solve_few(
+def search_scatter(
     moments: Moments, k: int, *, tol: float = 0.0, patient: bool = True
 ) -> Spectrum | None:
-    """The top ``k`` of a scatter.
+    """Compute the top ``k`` of a scatter.
 
     Parameters
     ----------
     moments : Moments
     k : int
     tol : float
-        When the search may end, see :func:`~princomp.solvers.lanczos.lanczos`; 0 is roundoff,
-        or what the sums of the scatter have lost.
+        Largest residual, see :func:`~princomp.solvers.lanczos.lanczos`; 0 is roundoff, or what the
+        sums of the scatter have lost.
     patient : bool
-        False: None is the answer where a decomposition would be quicker.
+        If False, return None where a decomposition would be quicker.
     """
-    p, divisor = moments.p, moments.rows - 1.0
+    p = moments.p
     size = unit_trace(moments)
     if not size:
         return without_variance(k, p, moments.effective_unit)
@@ -65,20 +63,25 @@ def solve_few(
         start=rng.standard_normal((p, width)),
         room=max(6 * k, _ROOM),
         trace=float(moments.scatter.trace()) / size,
-        enough=None if patient else Patience(_PATIENCE * p),
+        abandon=None if patient else AbandonRule(_PATIENCE * p),
     )
     if not pairs.converged:
         return None
-    values = np.maximum(pairs.values, 0.0) / divisor * size
-    values[moments.rank_limit :] = 0.0
-    total = float(moments.scatter.trace()) / divisor
-    error = roundoff_of_products(p, moments.effective_unit, total, float(values[0]), moments.count)
-    axes, away = np.ascontiguousarray(pairs.vectors.T), pairs.residuals / pairs.values[0]
-    return Spectrum(values, axes, total, error, residuals=away, missed=pairs.missed)
+    return spectrum_of_scatter(pairs, moments, size, np.ascontiguousarray(pairs.vectors.T))
+
+
+def spectrum_of_scatter(pairs: Pairs, moments: Moments, size: float, axes: FloatArray) -> Spectrum:
+    """Return the spectrum of pairs of a scatter that was divided by ``size``."""
+    divisor = moments.rows - 1.0
+    total, first = float(moments.scatter.trace()) / divisor, float(pairs.values[0])
+    error = roundoff_of_products(
+        moments.p, moments.effective_unit, total, max(first, 0.0) / divisor * size, moments.count
+    )
+    return spectrum_of(pairs, moments, total, error, axes=axes, unit_value=size)
 
 
 def unit_trace(moments: Moments) -> float:
-    """A power of two near the trace, which keeps squares of large or tiny numbers in range.
+    """Return a power of two near the trace, to keep squares of large or tiny numbers in range.
 
     Zero where there is no variance.
     """
@@ -87,7 +90,7 @@ def unit_trace(moments: Moments) -> float:
 
 
 def products_with(scatter: FloatArray, size: float) -> Callable[[FloatArray], FloatArray]:
-    """What maps vectors (p, m) to their product with ``scatter / size``, some rows a thread."""
+    """Return a function that multiplies vectors (p, m) by ``scatter / size``, on all threads."""
     rows = Affine(scatter)
     spans = [slice(at, at + _SPAN) for at in range(0, len(scatter), _SPAN)]
 

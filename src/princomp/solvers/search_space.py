@@ -1,4 +1,4 @@
-"""The space that a block Lanczos search grows: its basis, its projection, the next block."""
+"""The step of a block Lanczos search: it grows a space and projects the operator onto it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray, eigh, eigh_top, empty
+from princomp.linalg import EPS, FloatArray, eigh, eigh_top, empty
 from princomp.solvers.bases import factored, growth, orthonormal, swept
-
-__all__ = ["SearchSpace"]
 
 # After two sweeps a block is orthogonal to the space up to EPS over the share of its length that
 # its smallest direction keeps. A share below _KEPT (or one that costs more than _UNITS of the
@@ -36,10 +34,15 @@ class SearchSpace:
 
     Attributes
     ----------
+    room, size : int
+        Vectors that the space can hold, and their length.
     stop : int
         Vectors in the space.
     products : int
-        How often the operator was applied.
+        Number of times that the operator was applied.
+    overlap : float
+        Largest inner product of two basis vectors, where the tolerance allows more than rounding.
+        Residuals may be off by as much of the first eigenvalue.
     """
 
     def __init__(
@@ -50,16 +53,22 @@ class SearchSpace:
         tol: float,
     ) -> None:
         self._apply, self._tol = apply, tol
-        self._basis = empty((room, block.shape[1]))
+        self.room, self.size = room, block.shape[1]
+        self._basis = empty((room, self.size))
         self._projected = np.zeros((room, room))
-        self._block, self._image = block, block
+        self._block, self._image, self._afresh = block, block, False
         self._first = self.stop = self.products = 0
-        self._shortest, self._rounding = 0.0, 0.0
+        self._longest, self._shortest, self._rounding = 0.0, 0.0, 0.0
+        self.overlap = 0.0
 
     @property
     def vectors(self) -> FloatArray:
         """The orthonormal basis (stop, size)."""
         return self._basis[: self.stop]
+
+    def is_full(self, width: int) -> bool:
+        """Whether there is no room for another block of this width, or no direction left."""
+        return self.stop >= self.size or self.stop + min(width, self.size - self.stop) > self.room
 
     def grow(self) -> None:
         """Apply the operator to the block, and add the block to the space."""
@@ -71,13 +80,14 @@ class SearchSpace:
         self._projected[:stop, first:stop] = coupling
         self._projected[first:stop, :stop] = coupling.T
         length, whole = _longest(image), _longest(coupling.T)
+        self._longest = length
         self._shortest = length * min(_KEPT, _UNITS * EPS / max(self._tol, EPS))
         self._rounding = EPS * max(length, whole)
         # Twice is enough (Kahan; Parlett 1998).
         self._image, _ = swept(image, self.vectors, "swept")
 
     def pairs(self, most: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Ritz values, descending, and their vectors in the basis, as rows: all or ``most``."""
+        """Return Ritz values, descending, and vectors in the basis as rows: all or ``most``."""
         inner = self._projected[: self.stop, : self.stop]
         if most is None or 3 * most >= self.stop:
             values, vectors = eigh(inner)
@@ -87,39 +97,47 @@ class SearchSpace:
 
     def residuals(self, inner: FloatArray) -> FloatArray:
         """Norms of ``A v − λ v`` of Ritz vectors, by the recurrence."""
-        away: FloatArray = np.linalg.norm(inner[:, self._first : self.stop] @ self._image, axis=1)
-        return away
+        norms: FloatArray = np.linalg.norm(inner[:, self._first : self.stop] @ self._image, axis=1)
+        return norms
 
-    def restart(self, values: FloatArray, inner: FloatArray) -> None:
-        """Keep these Ritz pairs and give up the rest of the space (thick restart)."""
+    def restart(self, values: FloatArray, inner: FloatArray, *, afresh: bool = False) -> None:
+        """Keep these Ritz pairs and discard the rest of the space (thick restart).
+
+        ``afresh``: continue with random vectors instead of the last images.
+        """
         keep = len(values)
         self._basis[:keep] = inner @ self.vectors
         self._projected[:] = 0.0
         self._projected[np.arange(keep), np.arange(keep)] = values
-        self.stop = keep
+        self.stop, self._afresh = keep, afresh
 
-    def go_on(self, width: int, rng: np.random.Generator) -> None:
-        """Continue with the images of the last block; random vectors where these are exhausted.
+    def extend(self, width: int, rng: np.random.Generator) -> None:
+        """Make the next block from the images of the last one, and random vectors where needed.
 
         The images were swept twice. What they still share with the space grows as they are made
         orthonormal: by more than 1 / ``_shortest``, and they are swept again. A direction that is
-        not longer than the rounding is nothing else.
+        not longer than the rounding is replaced by a random one.
         """
+        width = min(width, self.size - self.stop)
+        if self._afresh:
+            self._afresh = False
+            self._block = self._outside(rng.standard_normal((width, self.size)))
+            return
         block, triangle = factored(self._image)
         lost = (np.abs(triangle.diagonal()) <= self._rounding) | ~np.isfinite(block).all(axis=1)
         if lost.any():
             block[lost] = rng.standard_normal((int(lost.sum()), block.shape[1]))
         block = block[:width]
         shortest = max(self._shortest, _NOISE * self._rounding)
-        if lost.any() or growth(triangle) * shortest > 1.0:
+        grown = growth(triangle)
+        if lost.any() or grown * shortest > 1.0:
             block = self._outside(block)
+        elif grown * self._longest * _KEPT > 1.0:
+            self.overlap = max(self.overlap, EPS * grown * self._longest)
         self._block = block
 
-    def go_on_afresh(self, width: int, rng: np.random.Generator) -> None:
-        """Continue with random vectors that are orthogonal to the space."""
-        self._block = self._outside(rng.standard_normal((width, self._basis.shape[1])))
-
     def _outside(self, block: FloatArray) -> FloatArray:
+        """Orthonormalise a block, orthogonal to the space."""
         for _ in range(2):
             block = orthonormal(swept(block, self.vectors, "swept once")[0])
         return block

@@ -1,4 +1,4 @@
-"""What is kept of rows: immutable values with ``empty``, ``of``, ``merge`` and ``rows``.
+"""Summaries of rows: immutable values with ``empty``, ``of``, ``merge`` and ``rows``.
 
 Moments   mean and scatter              the covariance route
 Triangle  mean and a factor of scatter  the SVD route
@@ -10,22 +10,6 @@ Each obeys: empty is the identity, merge is associative and commutative to
 rounding, and the merge of the blocks is the summary of all rows.
 """
 
-from princomp.summaries.blocks import block_rows
-from princomp.summaries.columns import Columns
-from princomp.summaries.extremes import Extremes
-from princomp.summaries.moments import Moments
-from princomp.summaries.pair import Pair, PairOf
-from princomp.summaries.sketch import Sketch, SketchOf
-from princomp.summaries.triangle import Triangle
+import lazy_loader
 
-__all__ = [
-    "Columns",
-    "Extremes",
-    "Moments",
-    "Pair",
-    "PairOf",
-    "Sketch",
-    "SketchOf",
-    "Triangle",
-    "block_rows",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

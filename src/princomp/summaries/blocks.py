@@ -1,42 +1,27 @@
-"""Some consecutive rows on their way into a summary: where they are cut, weights, NaN."""
+"""Blocks of consecutive rows: their sizes, weights, and checks for NaN and infinity."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from princomp.arrays import FloatArray
 from princomp.errors import NotFiniteError, ParameterError, ShapeError
-from princomp.kernels.gram import shift_of
+from princomp.linalg import FloatArray
 
-__all__ = [
-    "Weights",
-    "added_in_place",
-    "block_rows",
-    "check_finite",
-    "check_mergeable",
-    "check_weights",
-    "first_not_finite",
-    "handful",
-    "is_sparse",
-    "lawful_block",
-    "merged_mean",
-    "panel_rows",
-    "part_of",
-    "shift_of",
-    "stored_bytes",
-    "sum_overflow",
-]
-
+# SciPy ships no types: a CSR array or matrix.
+CSR: TypeAlias = sp.csr_array
+Block: TypeAlias = FloatArray | CSR
 Weights = NDArray[np.float64] | None
+# As users pass them: one number a row, or the column of an engine's table that holds them.
+SampleWeight: TypeAlias = ArrayLike | str | None
 
 # About 2 MB of doubles a panel: it stays in a core's cache between being shifted,
 # summed and multiplied. Wide rows need up to 2p of them, so that what is done once
-# a panel for p × p numbers stays small beside its product; at 2,048 rows it is 5%.
+# a panel for p × p numbers stays small compared with its product; at 2,048 rows it is 5%.
 _PANEL_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
 # A block is some panels: what is done once a block, in Python above all, took two fifths of
 # 15,000,000 × 100 float32 with one panel, a sixth with two, and a tenth with four. Of wider rows
@@ -51,8 +36,8 @@ _TASK_NUMBERS = 2**21
 def block_rows(columns: int, *, sparse: bool = False) -> int:
     """Rows of a logical block, a function of the number of columns alone.
 
-    Blocks begin at multiples of this number, counted over the whole table, so that
-    neither the reader's chunks nor the number of threads change a bit of the result.
+    Blocks begin at multiples of this number, counted over the whole table, so that neither the
+    reader's chunks nor the number of threads change the result.
     """
     numbers = _BLOCK_NUMBERS * (2 if columns >= _WIDE else 1)
     return max(panel_rows(columns), _power_of_two(numbers // max(columns, 1)))
@@ -65,35 +50,35 @@ def panel_rows(columns: int, *, sparse: bool = False) -> int:
     )
 
 
-def added_in_place(kind: Any, columns: int, *, sparse: bool = False) -> bool:
+def added_in_place(kind: object, columns: int, *, sparse: bool = False) -> bool:
     """Whether blocks are added to a summary of this kind in place, instead of merged with it."""
-    return hasattr(kind, "adds") and bool(kind.adds(columns, sparse=sparse))
+    return hasattr(kind, "adds_in_place") and bool(kind.adds_in_place(columns, sparse=sparse))
 
 
 def handful(rows: int, columns: int) -> int:
-    """Blocks that are handed to a thread at once, where they are small."""
+    """Number of small blocks that a thread takes at once."""
     return max(1, _TASK_NUMBERS // (rows * max(columns, 1)))
 
 
 def _power_of_two(most: int) -> int:
-    """The largest one that is not above ``most``; 1 at least."""
+    """The largest power of two that is not above ``most``; at least 1."""
     return 1 << (max(most, 1).bit_length() - 1)
 
 
-def is_sparse(block: Any) -> bool:
+def is_sparse(block: object) -> TypeGuard[CSR]:
     """Whether the block is a SciPy sparse array or matrix."""
     return not isinstance(block, np.ndarray) and sp.issparse(block)
 
 
-def stored_bytes(data: Any) -> int:
+def stored_bytes(data: Block) -> int:
     """Bytes that the rows occupy."""
     if is_sparse(data):
         return int(data.data.nbytes + data.indices.nbytes + data.indptr.nbytes)
     return int(data.nbytes)
 
 
-def lawful_block(block: Any, weights: Weights) -> tuple[Any, Weights]:
-    """A block of float32 or float64 without its rows of weight zero, as good as not there.
+def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
+    """Return a block as float32 or float64, without its rows of weight zero.
 
     Raises
     ------
@@ -151,13 +136,13 @@ def check_weights(weights: Weights, rows: int) -> None:
         )
 
 
-def check_finite(sums: FloatArray, block: Any) -> None:
-    """Raise where a block's own sums show NaN or infinity: the check costs no pass.
+def check_finite(sums: FloatArray, block: Block) -> None:
+    """Raise where a block's sums show NaN or infinity, without another pass.
 
     Raises
     ------
     NotFiniteError
-        With the first place *inside the block*; who knows the table adds the rest.
+        With the place inside the block; the caller adds where the block begins.
     """
     if math.isfinite(np.add.reduce(sums)):
         return
@@ -176,7 +161,19 @@ def sum_overflow() -> NotFiniteError:
     )
 
 
-def first_not_finite(block: Any) -> NotFiniteError:
+def squares_overflow(sums: FloatArray, squares: FloatArray) -> NotFiniteError:
+    """The error for finite rows whose sums or squares (p,) are not."""
+    if not np.isfinite(sums).all():
+        return sum_overflow()
+    column = int(np.argmax(~np.isfinite(squares)))
+    return NotFiniteError(
+        f"the squares of column {column} overflow float64",
+        place={"column": column},
+        hint="divide the column by a power of ten",
+    )
+
+
+def first_not_finite(block: Block) -> NotFiniteError:
     """An error for the first NaN or infinity of a block that has one, with its place inside."""
     if is_sparse(block):
         at = int(np.flatnonzero(~np.isfinite(block.data))[0])
@@ -190,7 +187,19 @@ def first_not_finite(block: Any) -> NotFiniteError:
     return error
 
 
-def check_mergeable(one: Any, other: Any) -> None:
+class Mergeable(Protocol):
+    """Columns and centre of a summary."""
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+
+    @property
+    def centred(self) -> bool:
+        """Whether it is about the mean instead of the origin."""
+
+
+def check_mergeable(one: Mergeable, other: Mergeable) -> None:
     """Refuse summaries of other columns, or about another centre.
 
     Raises
@@ -214,8 +223,8 @@ def merged_mean(
 ) -> tuple[FloatArray, FloatArray]:
     """Move a mean, kept as high + low part, by ``share · delta``.
 
-    Means are carried in two doubles: one double of a mean of 2³⁰ is no better than
-    1e-7, which a transform of small integers beside it would show.
+    Means are carried in two doubles: one double of a mean of 2³⁰ is no better than 1e-7, which
+    would show in scores of integers.
     """
     step = share * delta
     high = mean + step

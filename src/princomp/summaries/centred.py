@@ -1,27 +1,21 @@
-"""What all summaries about a mean share: their sizes, and the arithmetic of a merge."""
+"""Base of the summaries about a mean: their sizes, and the arithmetic of merging and removing."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import EPS, FloatArray
-from princomp.errors import ShapeError
+from princomp.errors import NotFiniteError, ShapeError
+from princomp.linalg import EPS, FloatArray
 from princomp.summaries.blocks import block_rows, check_mergeable, merged_mean
 
-__all__ = [
-    "Centred",
-    "Joined",
-    "alike",
-    "check_left_scatter",
-    "constant_columns",
-    "left_count",
-    "left_rows",
-    "lost_by_both",
-    "lost_by_removing",
-]
+Names = tuple[str, ...] | None
+
+# Units of rounding of a column's scatter below which a column may be constant.
+ROUNDING = 64
+_SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 
 
 class Joined(NamedTuple):
@@ -40,11 +34,12 @@ class Centred:
 
     __slots__ = ()
 
-    # A kind says how its blocks are cut, and whether incomplete rows must go before they
-    # are seen or show in its own sums.
+    # How blocks are cut, and whether incomplete rows must be removed beforehand; else they show
+    # in the sums.
     block_rows = staticmethod(block_rows)
     complete_only = False
-    # Two kinds merge as the one with less detail of the scatter: see `alike`.
+    on_device = False
+    # Two kinds merge as the one with less detail of the scatter; see `alike`.
     detail = 0
     # Errors (p,) of the column scatters that removed rows have left; see `lost_by_removing`.
     lost: FloatArray | None = None
@@ -55,6 +50,22 @@ class Centred:
     mean_low: FloatArray
     centred: bool
     unit: float
+
+    if TYPE_CHECKING:
+
+        @property
+        def column_scatter(self) -> FloatArray:
+            """Diagonal of the scatter (p,)."""
+
+        def converted(self, other: Centred) -> Centred:
+            """Convert a summary with more detail to this kind."""
+
+        @property
+        def scatter(self) -> FloatArray:
+            """The scatter (p, p)."""
+
+        def times(self, vectors: FloatArray) -> FloatArray:
+            """Scatter @ vectors (p, m)."""
 
     @property
     def p(self) -> int:
@@ -67,7 +78,7 @@ class Centred:
         return max(0, min(self.p, self.count - self.centred))
 
     @property
-    def effective_unit(self: Any) -> float:
+    def effective_unit(self) -> float:
         """Unit roundoff of the scatter: that of its products, and what removed rows have lost."""
         if self.lost is None:
             return float(self.unit)
@@ -76,41 +87,84 @@ class Centred:
 
     @property
     def kind(self) -> str:
-        """What messages call it, wherever its numbers are."""
+        """Its name in messages, on any device."""
         return type(self).__name__
 
-    def held(self) -> Any:
-        """The same summary with its numbers in this process's memory."""
+    def to_host(self) -> Any:
+        """Return the summary with its arrays in this process's memory."""
         return self
 
     def _joined(self, other: Centred) -> Joined | None:
-        """What a merge needs, or None where one of the two has no rows."""
+        """Return what a merge needs; None where one of the two has no rows."""
         check_mergeable(self, other)
         if not (self.rows and other.rows):
             return None
         rows = self.rows + other.rows
         delta = (other.mean - self.mean) + (other.mean_low - self.mean_low)
         share = other.rows / rows
-        mean, low = merged_mean(self.mean, self.mean_low, delta, share)
+        # From the mean of more weight, which moves less and so loses less.
+        if other.rows <= self.rows:
+            mean, low = merged_mean(self.mean, self.mean_low, delta, share)
+        else:
+            mean, low = merged_mean(other.mean, other.mean_low, -delta, self.rows / rows)
         return Joined(rows, self.count + other.count, mean, low, delta, self.rows * share)
 
 
-def alike(one: Any, other: Any) -> tuple[Any, Any]:
+def alike(one: Centred, other: Centred) -> tuple[Any, Any]:
     """Two summaries converted to one kind: the less detailed of the two.
 
     A triangle can become a scatter, and both can become a sketch. The resulting kind depends on
     the two kinds alone, not on their order or their rows.
     """
     if one.detail < other.detail:
-        return one, one.converted(other.held())
-    return other.converted(one.held()), other
+        return one, one.converted(other.to_host())
+    return other.converted(one.to_host()), other
 
 
-# ---- what removing rows leaves: shared by the summaries that are groups ------------------
+def check_range(summary: Centred, names: Names = None, *, each: bool = False) -> None:
+    """Refuse columns whose squares overflow, or are so small that float64 lost digits of them.
+
+    Squares that are subnormal on an average have lost digits. Unless ``each`` column counts, one
+    of ordinary size makes up for those.
+
+    Raises
+    ------
+    NotFiniteError
+        Naming the first such column.
+    """
+    squares = summary.column_scatter
+    finite = np.isfinite(squares)
+    if not finite.all():
+        column = column_name(names, np.argmin(finite))
+        raise NotFiniteError(
+            f"the squares of column {column!r} overflow float64",
+            place={"column": column},
+            hint="divide the column by a power of ten",
+        )
+    least = summary.count * np.finfo(np.float64).tiny
+    if not each and squares.size and squares.item(0) >= least:
+        return  # of ordinary size; the first column usually is
+    low = (squares > 0.0) & (squares < least)
+    if low.any() and (each or not (squares >= least).any()):
+        column = column_name(names, np.flatnonzero(low)[0])
+        raise NotFiniteError(
+            f"the spread of column {column!r} is too small: squares of deviations below "
+            "about 1e-154 underflow float64",
+            place={"column": column},
+            hint="multiply the column by a power of ten, such as 1e150",
+        )
 
 
-def left_rows(whole: Any, part: Any) -> float:
-    """Rows left when those of ``part`` are taken out of ``whole``.
+def column_name(names: Names, column: int | np.intp) -> str | int:
+    """The name of a column, or its number where columns have no names."""
+    return int(column) if names is None else names[int(column)]
+
+
+# ---- removing rows: shared by the summaries that are groups ------------------------------
+
+
+def remaining_rows(whole: Centred, part: Centred) -> float:
+    """Rows that remain when those of ``part`` are removed from ``whole``.
 
     Raises
     ------
@@ -126,14 +180,14 @@ def left_rows(whole: Any, part: Any) -> float:
     return rows
 
 
-def left_count(whole: Any, part: Any) -> int:
-    """Rows counted once each; where weights are in play a row may be left in part."""
+def remaining_count(whole: Centred, part: Centred) -> int:
+    """Number of rows that remain; with weights, a part of a removed row may remain."""
     plain = whole.rows == whole.count and part.rows == part.count
     return int(whole.count - part.count if plain else whole.count)
 
 
-def lost_by_removing(whole: Any, part: Any, left: FloatArray) -> FloatArray:
-    """Errors (p,) of the column scatters ``left`` when ``part`` is taken out of ``whole``.
+def lost_by_removing(whole: Centred, part: Centred, left: FloatArray) -> FloatArray:
+    """Errors (p,) of the column scatters ``left`` when ``part`` is removed from ``whole``.
 
     The difference keeps the rounding errors of the removed rows: if these were 10⁶ times larger
     than the rest, twelve digits are lost. Rounding of the rest is counted in ``unit``.
@@ -146,7 +200,7 @@ def lost_by_removing(whole: Any, part: Any, left: FloatArray) -> FloatArray:
     return lost
 
 
-def lost_by_both(one: Any, other: Any) -> FloatArray | None:
+def lost_by_both(one: Centred, other: Centred) -> FloatArray | None:
     """Errors (p,) that removed rows left in two merged summaries; None where there are none."""
     if one.lost is None or other.lost is None:
         return other.lost if one.lost is None else one.lost
@@ -154,8 +208,11 @@ def lost_by_both(one: Any, other: Any) -> FloatArray | None:
     return both
 
 
-def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> FloatArray:
-    """What rounding may leave of each column's scatter (p,): a column below it may be constant.
+def check_remaining_scatter(whole: Centred, part: Centred, left: FloatArray) -> FloatArray:
+    """Return the scatter (p,) that rounding may leave of a constant column.
+
+    Equal numbers that are added one by one round in one direction: of the 256 rows of a chunk,
+    their sum is off by up to 48 units (see docs/numerics.md).
 
     Raises
     ------
@@ -163,15 +220,26 @@ def check_left_scatter(whole: Any, part: Any, left: FloatArray) -> FloatArray:
         When the rows to remove spread further than all rows do.
     """
     error = max(whole.unit, part.unit) * whole.column_scatter
-    slack = 64 * whole.p * (error if whole.lost is None else error + whole.lost)
-    if (left < -slack).any():
-        column = int(np.argmin(left + slack))
+    error = error + whole.count * _SUBNORMAL  # of products that underflow
+    slack = ROUNDING * (error if whole.lost is None else error + whole.lost)
+    beyond = left + whole.p * slack
+    if (beyond < 0).any():
+        column = int(np.argmin(beyond))
         raise ShapeError(
             f"the rows to remove spread further in column {column} than all rows do",
             place={"column": column},
             hint="remove only rows that were added before",
         )
     return slack
+
+
+def lost_by_zeroing(lost: FloatArray, columns: NDArray[np.intp], products: FloatArray) -> None:
+    """Add the ``products`` (m, p) of m constant columns, which are set to zero, to ``lost`` (p,).
+
+    In place. The sum of ``lost`` bounds the norm of the error, here of these products twice.
+    """
+    if columns.size:
+        lost[columns] += 2.0 * np.sqrt(np.einsum("ij,ij->", products, products)) / columns.size
 
 
 def constant_columns(
@@ -186,7 +254,7 @@ def constant_columns(
     products : ndarray of shape (m, p)
         Their rows of the scatter.
     slack : ndarray of shape (p,)
-        See :func:`check_left_scatter`.
+        See :func:`check_remaining_scatter`.
     """
     noise = np.abs(products) <= np.sqrt(slack[few, None] * slack)
     return few[noise.all(axis=1)]

@@ -1,4 +1,4 @@
-"""Centred, scaled, weighted rows as a matrix to multiply with, whatever kind of rows they are.
+"""Centred, scaled, weighted rows, dense or sparse, as a matrix to multiply with.
 
 With W the weights, μ the mean and D the scale, the matrix is
 ``A = W^½ (X − 1μᵀ) D⁻¹``, so that AᵀA is the scatter. It is never formed.
@@ -10,12 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from princomp.arrays import FloatArray
-from princomp.summaries.blocks import Weights, is_sparse
+from princomp.linalg import FloatArray
+from princomp.summaries.blocks import Block, Weights, is_sparse
 from princomp.summaries.dense_rows import DenseRows
 from princomp.summaries.sparse_rows import SparseRows
-
-__all__ = ["CentredRows", "safe_exponent"]
 
 # Rows of up to 2 to this, by bytes of a number, may be squared twice within their precision.
 _SAFE_EXPONENT = {4: 20, 8: 200}
@@ -41,7 +39,7 @@ class CentredRows(Protocol):
 
     @staticmethod
     def of(
-        data: Any,
+        data: Block,
         mean: FloatArray,
         mean_low: FloatArray,
         variances: FloatArray,
@@ -63,15 +61,15 @@ class CentredRows(Protocol):
 
     @property
     def coarsest(self) -> np.dtype[Any]:
-        """The lowest that :meth:`images` have, with vectors that have no more."""
+        """Lowest precision of :meth:`images`, for vectors of the same precision."""
 
     @property
     def step(self) -> int:
-        """Vectors that products multiply at once: fewer take as long."""
+        """Vectors that products multiply at once; fewer take as long."""
 
     @property
     def rows(self) -> Any:
-        """A itself where dense, else the rows that are stored."""
+        """A itself where dense, else the stored rows."""
 
     def matmul(self, right: FloatArray) -> FloatArray:
         """A @ right, for ``right`` of shape (p, m)."""

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.arrays import EPS, FloatArray, not_vanished, two_sum
-from princomp.kernels.columns import stored_about, sums_about
-from princomp.kernels.entries import Entries, entries_of
-from princomp.kernels.gram import sampled_rows
+from princomp.kernels import Entries, entries_of, sampled_rows, shift_of, stored_about, sums_about
+from princomp.linalg import EPS, FloatArray, in_order, not_vanished, two_sum
 from princomp.summaries.blocks import (
+    CSR,
+    Block,
     Weights,
     block_rows,
     check_finite,
+    checked_block,
     is_sparse,
-    lawful_block,
-    shift_of,
 )
 from princomp.summaries.centred import Centred
-from princomp.threads import in_order
-
-__all__ = ["Columns"]
 
 # Columns that are summed at a time, or as many as make so many numbers: few enough that threads
 # share those of most tables. 200 × 200,000 float32 takes 70, 44 and 34 ms by 1,024, 2,048 and
@@ -32,11 +27,11 @@ _SPAN, _NUMBERS = 2048, 2**20
 # Columns for each row of a sparse block: with fewer rows, merging the sums of all columns
 # takes longer than summing them.
 _COLUMNS_A_ROW = 16
-# Rows whose mean is the first guess, and how much larger than the scatter the squares about
-# that guess may be: beyond, the column is summed again about its mean.
+# Rows of the sample whose mean is the first shift, and how much larger than the scatter the squares
+# about it may be: beyond, the column is summed again about its mean.
 _SAMPLE, _CANCELLED = 16, 4.0
 # Where the rows that store nothing in a column have less than one in so many parts of the weight,
-# the difference of all weight and what is stored has lost digits: it is then summed exactly.
+# the difference of all weight and the stored weight has lost digits: it is then summed exactly.
 _LIGHT = 64.0
 # Sparse rows are read so often for that, at most: about zero, an entry, and the mean.
 _ROUNDS = 3
@@ -66,7 +61,7 @@ class Columns(Centred):
 
     @staticmethod
     def block_rows(columns: int, *, sparse: bool = False) -> int:
-        """Rows of a logical block; more where rows are sparse, and what blocks come to is long."""
+        """Rows of a logical block; more where sparse blocks are short compared with the sums."""
         rows = block_rows(columns)
         return rows * max(1, columns // (_COLUMNS_A_ROW * rows)) if sparse else rows
 
@@ -77,7 +72,7 @@ class Columns(Centred):
         return cls(0.0, 0, zero, zero, zero)
 
     @classmethod
-    def of(cls, block: Any, weights: Weights = None, *, precise: bool = False) -> Columns:
+    def of(cls, block: Block, weights: Weights = None, *, precise: bool = False) -> Columns:
         """Columns of a block (m, p), summed in float64.
 
         Raises
@@ -85,7 +80,7 @@ class Columns(Centred):
         NotFiniteError
             With the place in the block.
         """
-        block, weights = lawful_block(block, weights)
+        block, weights = checked_block(block, weights)
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         with np.errstate(all="ignore"):
@@ -107,14 +102,14 @@ class Columns(Centred):
         return replace(self, mean=mean, mean_low=low, column_scatter=scatter)
 
     def about_origin(self) -> Columns:
-        """The same rows with their scatter taken about zero instead of the mean."""
+        """Take the scatter about zero instead of the mean."""
         scatter = self.column_scatter + self.rows * self.mean**2
         zero = np.zeros_like(self.mean)
         return replace(self, mean=zero, mean_low=zero, column_scatter=scatter, centred=False)
 
 
 def _of_dense(block: FloatArray, weights: Weights) -> Columns:
-    """Some columns at a time, each on a thread."""
+    """Sum spans of columns, each on a thread."""
     rows = float(len(block)) if weights is None else float(weights.sum())
     step = max(_SPAN, _NUMBERS // max(len(block), 1))
     spans = [slice(at, at + step) for at in range(0, block.shape[1], step)]
@@ -125,11 +120,11 @@ def _of_dense(block: FloatArray, weights: Weights) -> Columns:
     return Columns(rows, len(block), mean, low, scatter)
 
 
-@np.errstate(all="ignore")  # each thread has its own; what it hides is looked at by _of_dense
+@np.errstate(all="ignore")  # each thread has its own; _of_dense checks the sums
 def _summed(
     block: FloatArray, weights: Weights, rows: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean in two parts, scatter and the sums about a guess, of some columns."""
+    """Mean in two parts, scatter, and the sums about a shift, of some columns."""
     sample = block[sampled_rows(len(block), _SAMPLE)]
     shift = shift_of(sample.astype(np.float64)).astype(block.dtype)
     sums, squares = sums_about(shift, block, weights)
@@ -146,7 +141,7 @@ def _summed(
     return mean, low, not_vanished(scatter, sums), sums
 
 
-def _of_sparse(block: Any, weights: Weights) -> Columns:
+def _of_sparse(block: CSR, weights: Weights) -> Columns:
     """One pass over the stored entries, and more for columns whose mean cancels.
 
     Those not stored stand at −mean each.
@@ -182,10 +177,10 @@ def _of_sparse(block: Any, weights: Weights) -> Columns:
 
 
 def _weight_not_stored(entries: Entries, weights: FloatArray) -> FloatArray:
-    """Weight (p,) of the rows that store nothing in a column, however little it is.
+    """Weight (p,) of the rows that store nothing in a column, however small it is.
 
-    The weights are cut into whole multiples of a unit, whose sums are exact, and what is left:
-    so their differences lose no more than roundings of that.
+    Weights are split into multiples of a unit, whose sums are exact, and a remainder: differences
+    lose no more than roundings of the remainder.
     """
     m, p = entries.shape
     unit = 2.0 ** (int(np.frexp(weights.max())[1]) + m.bit_length() - 53)

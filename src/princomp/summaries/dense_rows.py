@@ -1,4 +1,4 @@
-"""Dense rows, centred, scaled and weighted as they are multiplied; never formed whole.
+"""Dense rows that are centred, scaled and weighted while they are multiplied.
 
 The matrix is ``A = W^½ (X − 1μᵀ) D⁻¹``. The kernels make a little of it at a time in the cache
 and multiply it there, so that every product reads X once and takes no memory of its size.
@@ -18,22 +18,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from princomp.arrays import LINE, FloatArray, aligned, empty
-from princomp.kernels import dense
-from princomp.kernels.across import row_products
-from princomp.kernels.dense import Affine
-from princomp.kernels.row_images import row_images
+from princomp.kernels import Affine, dense, images_of_rows, row_products
+from princomp.linalg import LINE, FloatArray, aligned, empty, in_order
 from princomp.summaries.blocks import Weights
-from princomp.threads import in_order
-
-__all__ = ["DenseRows"]
 
 T = TypeVar("T")
 
 # Pieces that threads can share.
 _SHARED = 4
 # Rows of a piece that a thread takes, or as many as make so many numbers, fewer where there would
-# not be enough pieces: what each comes to is summed here. 4,000 × 4,000 float32 times 16 vectors
+# not be enough pieces: the sums of pieces are added up. 4,000 × 4,000 float32 times 16 vectors
 # takes 22, 19, 18 and 17 ms in 16, 8, 4 and 2 pieces. Columns of a piece, where there are more,
 # or as many as make the fewest numbers.
 _ROWS, _FEWEST, _NUMBERS, _COLUMNS = 256, 2**20, 2**22, 2048
@@ -44,7 +38,7 @@ _LONG = 2**22
 # Pieces of columns for threads to share evenly, and each is another sum to be added: 1,000 ×
 # 20,000 takes 30 ms in 20 and 27 in 8.
 _PIECES = 8
-# Numbers from how many on a thread has something to do.
+# Numbers from how many on several threads pay.
 _THREADS_PAY = 2**20
 
 
@@ -58,12 +52,12 @@ class DenseRows:
     Parameters
     ----------
     above : Affine of shape (n, p)
-        B: rows of which the mean, as far as their precision holds it, is subtracted.
+        B: rows less their mean in the precision of the rows.
     low : ndarray of shape (p,), optional
-        What is left of the mean after that, divided by the divisor; None for zero.
+        The rest of the mean, divided by the divisor; None for zero.
     spare : list of ndarray
-        Sums of pieces that were added up, to be used by the next product: memory that has been
-        touched before costs less than a product does.
+        Buffers of sums of pieces, reused by the next product: touching new memory would cost more
+        than a product.
     """
 
     above: Affine
@@ -81,6 +75,8 @@ class DenseRows:
         weights: Weights,
     ) -> DenseRows:
         """Build from rows of data (n, p), their mean in two parts, divisors and weights."""
+        if divisor is not None and divisor.min(initial=1.0) < np.finfo(data.dtype).tiny:
+            data = data.astype(np.float64)  # a subnormal divisor has lost digits
         dtype = data.dtype
         high = mean.astype(dtype)
         low = (mean - high) + mean_low
@@ -103,7 +99,7 @@ class DenseRows:
 
     @property
     def coarsest(self) -> np.dtype[Any]:
-        """The same."""
+        """Lowest precision of :meth:`images`: that of the data."""
         return self.dtype
 
     @property
@@ -118,7 +114,7 @@ class DenseRows:
 
     @property
     def rows(self) -> FloatArray:
-        """All of A as an array (n, p): for small tables, and where nearly all of it is wanted."""
+        """All of A as an array (n, p)."""
         formed = np.array(self.above.formed())
         if self.low is not None:
             low = self.low.astype(self.dtype)
@@ -237,7 +233,7 @@ class DenseRows:
 
         def piece(columns: slice) -> tuple[FloatArray, FloatArray]:
             low = None if self.low is None else self.low[columns]
-            return row_images(self.above.part(slice(None), columns), narrow, low=low)
+            return images_of_rows(self.above.part(slice(None), columns), narrow, low=low)
 
         images = np.zeros((n, narrow.shape[1]))
         gathered = np.zeros(narrow.shape[1])
@@ -265,7 +261,7 @@ class DenseRows:
             total += product
         return total
 
-    # ---- what of A a thread takes at once ------------------------------------------------
+    # ---- pieces of A for threads ---------------------------------------------------------
 
     @property
     def _roots(self) -> FloatArray | None:
@@ -273,7 +269,7 @@ class DenseRows:
 
     @property
     def _together(self) -> bool:
-        """Whether both products are taken of a row at once.
+        """Whether both products of a row are computed at once.
 
         Not of a few long ones, such as a block of a stream: pieces of their columns keep all
         threads busy, and need no sums that are as long as a row.
@@ -293,7 +289,7 @@ class DenseRows:
         return _cut(p, max(_COLUMNS, _FEWEST // max(n, 1)))
 
     def _buffer(self, shape: tuple[int, int]) -> FloatArray:
-        """Zeros, in memory of an earlier sum where there is some."""
+        """Return zeros, in a spare buffer if there is one."""
         try:
             buffer = self.spare.pop()
         except IndexError:
@@ -307,7 +303,7 @@ class DenseRows:
         return numbers if self._roots is None else numbers * self._roots[:, None]
 
     def _taken(self, right: FloatArray) -> FloatArray | None:
-        """What ``low`` adds to each row of B @ right, before its root: (m,)."""
+        """``low @ right`` (m,): the excess of each row of B @ right, before its root."""
         return None if self.low is None else (self.low @ right).astype(self.dtype)
 
     def _parts(self, work: Callable[[slice], T], pieces: Iterable[slice]) -> Iterator[T]:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from princomp.summaries.space import Space
-
-__all__ = ["add_gram", "add_product", "mirror", "rows_at_a_time"]
+from princomp.summaries.space import DeviceArray, Space
 
 # Rows whose products are summed in one call. Equal rows round all one way, so that the error grows
 # with their number: few rows where columns are few. Else four times as many as columns, so that
@@ -21,7 +17,7 @@ def rows_at_a_time(space: Space, p: int) -> int:
     return max(space.numbers // max(p, 1), min(p, _ROWS), 256)
 
 
-def add_gram(space: Space, moved: Any, total: Any) -> None:
+def add_gram(space: Space, moved: DeviceArray, total: DeviceArray) -> None:
     """Add ``movedᵀ moved`` to the upper panels of ``total``."""
     p = moved.shape[1]
     if p < 2 * _PANEL:
@@ -32,7 +28,7 @@ def add_gram(space: Space, moved: Any, total: Any) -> None:
         add_product(space, moved[:, start:stop], moved[:, start:], total[start:stop, start:])
 
 
-def add_product(space: Space, left: Any, right: Any, total: Any) -> None:
+def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: DeviceArray) -> None:
     """Add ``leftᵀ right`` to ``total``, a few rows at a time."""
     xp, m = space.xp, left.shape[0]
     p, q = left.shape[1], right.shape[1]
@@ -53,7 +49,7 @@ def add_product(space: Space, left: Any, right: Any, total: Any) -> None:
         total += xp.astype(part, space.doubles, copy=False)
 
 
-def mirror(space: Space, total: Any) -> None:
+def mirror(space: Space, total: DeviceArray) -> None:
     """The lower half of a symmetric matrix from its upper panels."""
     p = total.shape[0]
     width = _PANEL if p >= 2 * _PANEL else p

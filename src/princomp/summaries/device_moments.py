@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray
+from princomp.linalg import EPS, FloatArray
 from princomp.summaries.blocks import check_mergeable, merged_mean
 from princomp.summaries.centred import (
+    Centred,
     alike,
-    check_left_scatter,
+    check_remaining_scatter,
     constant_columns,
-    left_count,
-    left_rows,
     lost_by_both,
     lost_by_removing,
+    lost_by_zeroing,
+    remaining_count,
+    remaining_rows,
 )
 from princomp.summaries.device_sums import sums_of
 from princomp.summaries.moments import Moments
-from princomp.summaries.space import DeviceTable, Space
-
-__all__ = ["DeviceMoments", "moments_on"]
+from princomp.summaries.space import DeviceArray, DeviceTable, Space
 
 _SINGLE = float(np.finfo(np.float32).eps)
 
@@ -46,8 +46,8 @@ def moments_on(table: DeviceTable, *, drop: bool, precise: bool) -> tuple[Moment
 class DeviceMoments(Moments):
     """Moments with ``scatter`` on a device; their means and diagonal are on the host.
 
-    They merge with Moments of either kind, and the answer is on the device. Pickled or
-    saved they are plain Moments: a file or another process knows no such device.
+    They merge with Moments of either kind, and the result is on the device. Pickled or saved they
+    are plain Moments: a file or another process has no such device.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class DeviceMoments(Moments):
     scatter : array of shape (p, p)
         In float64, on the device; it is not changed.
     space : Space
-        Where that is.
+        The device.
     diagonal : ndarray of shape (p,)
         Of the scatter, on the host.
     """
@@ -64,35 +64,36 @@ class DeviceMoments(Moments):
     space: Space = None  # type: ignore[assignment]
     diagonal: FloatArray = None  # type: ignore[assignment]
 
-    # As kinds to fold rows of the host into, both are the same.
+    # Rows on the host are summarised there.
     empty = staticmethod(Moments.empty)
     of = staticmethod(Moments.of)
 
     kind = "Moments"
+    on_device = True
 
     @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,), on the host."""
         return self.diagonal
 
-    def held(self) -> Moments:
-        """The same with the scatter in this process's memory: p² numbers are copied."""
+    def to_host(self) -> Moments:
+        """Return Moments in this process's memory: p² numbers are copied."""
         scatter = self.space.get(self.scatter)
         return Moments(
             self.rows, self.count, self.mean, self.mean_low, scatter, self.unit, self.centred,
             self.lost,
         )  # fmt: skip
 
-    def lifted(self, other: Moments) -> DeviceMoments:
-        """Another summary, its scatter copied to where this one's is."""
+    def on_same_device(self, other: Moments) -> DeviceMoments:
+        """Copy the scatter of another summary to this device."""
         if isinstance(other, DeviceMoments):
             if self.space.same(other.space):
                 return other
-            other = other.held()
+            other = other.to_host()
         return self._with(other, self.space.put(other.scatter))
 
-    def _with(self, like: Moments, scatter: Any, **changed: Any) -> DeviceMoments:
-        """A scatter there, with the rest of another summary."""
+    def _with(self, like: Moments, scatter: DeviceArray, **changed: Any) -> DeviceMoments:
+        """Return moments with this scatter, and the rest from another summary."""
         known = {
             name: getattr(like, name)
             for name in ("rows", "count", "mean", "mean_low", "unit", "centred", "lost")
@@ -101,7 +102,7 @@ class DeviceMoments(Moments):
         known |= {"scatter": scatter, "space": self.space, "diagonal": diagonal, **changed}
         return DeviceMoments(**known)
 
-    def merge(self, other: Any, *, spend: bool = False) -> Any:
+    def merge(self, other: Centred, *, overwrite: bool = False) -> Any:
         """Moments of the rows of both, on this device; of another kind, as Moments are."""
         if not isinstance(other, Moments):
             one, other = alike(self, other)
@@ -110,7 +111,7 @@ class DeviceMoments(Moments):
         if joined is None:
             return self if self.rows else other
         rows, count, mean, low, delta, between = joined
-        scatter = self.scatter + self.lifted(other).scatter
+        scatter = self.scatter + self.on_same_device(other).scatter
         self.space.add_outer(scatter, between, self.space.put(delta))
         unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
         return self._with(
@@ -126,28 +127,30 @@ class DeviceMoments(Moments):
             When more is removed than was there.
         """
         check_mergeable(self, other)
-        rows = left_rows(self, other)
+        rows = remaining_rows(self, other)
         if not other.rows:
             return self
         if rows <= self.rows * EPS:
             return Moments.empty(self.p)
         offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
-        scatter = self.scatter - self.lifted(other).scatter
+        scatter = self.scatter - self.on_same_device(other).scatter
         self.space.add_outer(scatter, -other.rows * (self.rows / rows), self.space.put(offset))
-        # The outer product is symmetric but for its rounding, which may be large in what is left.
+        # The rounding of the outer product is not symmetric, and may be large in the result.
         scatter = (scatter + scatter.T) * 0.5
         left = self.space.get(self.space.diagonal(scatter))
-        slack = check_left_scatter(self, other, left)
-        few, kept = np.flatnonzero(left <= slack), np.ones(self.p)
+        slack = check_remaining_scatter(self, other, left)
+        few, lost = np.flatnonzero(left <= slack), lost_by_removing(self, other, left)
         if few.size:
             at = self.space.xp.asarray(few, device=self.space.device)
             products = self.space.get(self.space.xp.take(scatter, at, axis=0))
-            kept[constant_columns(few, products, slack)] = 0.0
+            constant = constant_columns(few, products, slack)
+            lost_by_zeroing(lost, constant, products[np.isin(few, constant)])
+            kept = np.ones(self.p)
+            kept[constant] = 0.0
             there = self.space.put(kept)
             scatter = scatter * there[:, None] * there
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
-        count, unit = left_count(self, other), max(self.unit, other.unit)
-        lost = lost_by_removing(self, other, left * kept)
+        count, unit = remaining_count(self, other), max(self.unit, other.unit)
         return self._with(
             self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit, lost=lost
         )
@@ -167,18 +170,18 @@ class DeviceMoments(Moments):
         return self._with(self, scatter, mean=mean, mean_low=low, lost=lost)
 
     def about_origin(self) -> DeviceMoments:
-        """The same rows with their scatter taken about zero instead of the mean."""
+        """Take the scatter about zero instead of the mean."""
         scatter = self.scatter + 0.0
         self.space.add_outer(scatter, self.rows, self.space.put(self.mean))
         zero = np.zeros(self.p)
         return self._with(self, scatter, mean=zero, mean_low=zero, centred=False)
 
     def __reduce__(self) -> Any:
-        held = self.held()
+        held = self.to_host()
         return Moments, tuple(getattr(held, name) for name in Moments.__slots__)
 
     def __copy__(self) -> DeviceMoments:
         return self
 
-    def __deepcopy__(self, memo: Any) -> DeviceMoments:
+    def __deepcopy__(self, memo: object) -> DeviceMoments:
         return self

@@ -1,30 +1,26 @@
-"""What else is kept of rows on a device: extremes, sketches, columns, images of vectors.
+"""Other summaries of rows on a device: extremes, sketches, columns, images of vectors.
 
-Their answers are p × m numbers, so they come to the host as the summaries that they are there.
+They are p × m numbers, so they are copied to the host as ordinary summaries.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray
+from princomp.linalg import EPS, FloatArray
 from princomp.summaries.blocks import merged_mean
 from princomp.summaries.columns import Columns
 from princomp.summaries.device_gram import add_product, rows_at_a_time
-from princomp.summaries.device_sums import first_fault, lawful_rows, sums_of
+from princomp.summaries.device_sums import counted_rows, first_fault, sums_of
 from princomp.summaries.extremes import Extremes
 from princomp.summaries.sketch import Sketch, SketchOf, directions
-from princomp.summaries.space import DeviceTable
-
-__all__ = ["columns_on", "extremes_on", "images_on", "sketch_on"]
+from princomp.summaries.space import DeviceArray, DeviceTable
 
 
 def sketch_on(
     table: DeviceTable, kind: SketchOf, *, drop: bool, precise: bool
 ) -> tuple[Sketch, int]:
-    """A sketch of all rows; the directions go there, their products come back."""
+    """Sketch all rows: directions are copied to the device, and their products back."""
     drawn = directions(table.p, kind.width, kind.seed)
     sums = sums_of(table, drawn, drop=drop, precise=precise)
     if not sums.rows:
@@ -57,7 +53,7 @@ def extremes_on(table: DeviceTable, *, drop: bool, rows: float) -> Extremes:
         if not block.rows.shape[0]:
             continue
         part = xp.astype(block.rows, work, copy=False)
-        kept, _ = lawful_rows(space, part, block.weights, drop)
+        kept, _ = counted_rows(space, part, block.weights, drop)
         least = most = part
         if kept is not None:
             none = xp.full_like(part, np.inf)
@@ -76,7 +72,7 @@ def images_on(
     *,
     drop: bool,
 ) -> FloatArray:
-    """What the scatter of the centred (scaled, weighted) rows makes of vectors (p, m)."""
+    """Multiply the scatter of the centred (scaled, weighted) rows with vectors (p, m)."""
     space, xp = table.space, table.space.xp
     precision = np.dtype(table.dtype)
     high = np.zeros(table.p) if not columns.centred else columns.mean
@@ -88,8 +84,8 @@ def images_on(
     there, work = space.put(vectors, precision), space.dtype(precision)
     total = space.zeros(*vectors.shape)
     for block in table.blocks(rows_at_a_time(space, table.p)):
-        moved: Any = xp.astype(block.rows, work, copy=False) - first_there - rest_there
-        kept, _ = lawful_rows(space, moved, block.weights, drop)
+        moved: DeviceArray = xp.astype(block.rows, work, copy=False) - first_there - rest_there
+        kept, _ = counted_rows(space, moved, block.weights, drop)
         if by is not None:
             moved = moved / by
         if kept is not None:

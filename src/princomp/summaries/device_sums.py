@@ -1,8 +1,8 @@
 """Sums and products of rows on a device, block by block: float32 within a block, float64 between.
 
-A product of few rows is summed in the precision of the data, as the compiled kernels do on a
-processor; everything beyond is added in float64. Nothing comes to the host before all rows
-are added, but for rows that cannot be had twice.
+A product of few rows is summed in the precision of the data, as in the compiled kernels; their sums
+are added in float64. Nothing is copied to the host before all rows are added, except for rows that
+cannot be read twice.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from princomp.arrays import FloatArray, not_vanished
 from princomp.errors import NotFiniteError
-from princomp.kernels.gram import sampled_rows
-from princomp.summaries.blocks import sum_overflow
+from princomp.kernels import sampled_rows
+from princomp.linalg import FloatArray, not_vanished
+from princomp.summaries.blocks import squares_overflow, sum_overflow
 from princomp.summaries.centred_rows import safe_exponent
 from princomp.summaries.device_gram import add_gram, add_product, mirror, rows_at_a_time
-from princomp.summaries.space import DeviceBlock, DeviceTable, Space
-
-__all__ = ["Sums", "first_fault", "lawful_rows", "sums_of"]
+from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable, Space
 
 # Rows whose mean is the first guess, and how much larger than the scatter the squares about
 # that guess may be: beyond, the rows are summed again about their mean.
@@ -31,17 +30,17 @@ _FLOAT32_TINY = 1e-30
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What rows came to about a shift.
+    """Sums of rows about a shift.
 
     Parameters
     ----------
     rows, count, dropped
         Sum of the weights; rows added; rows left out for missing values.
     shift, offset, squares : ndarray of shape (p,)
-        What was subtracted, the mean of what was left (together they are the mean), and the
-        diagonal of the scatter; on the host.
+        What was subtracted, the mean after that (their sum is the mean), and the diagonal of the
+        scatter; on the host.
     product : array of shape (p, p) or (p, m), on the device, in float64
-        The scatter, or what it makes of some vectors.
+        The scatter, or its product with vectors.
     """
 
     rows: float
@@ -50,7 +49,7 @@ class Sums:
     shift: FloatArray
     offset: FloatArray
     squares: FloatArray
-    product: Any
+    product: DeviceArray
 
 
 def sums_of(
@@ -61,7 +60,7 @@ def sums_of(
     precise: bool = False,
     shift: FloatArray | None = None,
 ) -> Sums:
-    """Sums and products of all rows about their mean.
+    """Compute sums and products of all rows about their mean.
 
     Parameters
     ----------
@@ -71,7 +70,7 @@ def sums_of(
     drop : bool
         Leave out rows with NaN instead of raising.
     precise : bool
-        Multiply in float64 whatever the precision of the data.
+        Multiply in float64.
     shift : ndarray of shape (p,), optional
         What to subtract first: the mean of some of the first rows by default.
 
@@ -85,29 +84,34 @@ def sums_of(
     for block in table.blocks(rows_at_a_time(table.space, table.p)):
         total.add(block)
     sums, squares = total.on_host()
-    lawful = bool(np.isfinite(sums).all() and np.isfinite(squares).all())
-    if total.rows and (not lawful or total.left_range(sums, squares)):
+    finite = bool(np.isfinite(sums).all() and np.isfinite(squares).all())
+    if total.rows and (not finite or total.left_range(sums, squares)):
         if table.repeatable:
-            error = None if lawful else first_fault(table, drop)
+            error = None if finite else first_fault(table, drop)
             if error is not None:
                 raise error
             if not precise:
                 return sums_of(table, right, drop=drop, precise=True, shift=shift)
-        if not lawful:
-            raise _overflow(sums, squares)
+        if not finite:
+            raise squares_overflow(sums, squares)
     ended = total.ended()
-    away = ended.rows * ended.offset**2 > _CANCELLED * np.maximum(ended.squares, 0.0)
-    if shift is None and table.repeatable and away.any():
+    cancelled = ended.rows * ended.offset**2 > _CANCELLED * np.maximum(ended.squares, 0.0)
+    if shift is None and table.repeatable and cancelled.any():
         mean = ended.shift + ended.offset
         return sums_of(table, right, drop=drop, precise=precise, shift=mean)
     return ended
 
 
 class _Total:
-    """Sums that grow, on the device."""
+    """Sums of the rows so far, on the device."""
 
     def __init__(
-        self, table: DeviceTable, right: Any, drop: bool, dtype: Any, shift: FloatArray | None
+        self,
+        table: DeviceTable,
+        right: DeviceArray,
+        drop: bool,
+        dtype: DTypeLike,
+        shift: FloatArray | None,
     ) -> None:
         self.table, self.space, self.drop = table, table.space, drop
         self.precision, self.work = np.dtype(dtype), table.space.dtype(dtype)
@@ -119,16 +123,16 @@ class _Total:
         self.as_is = False
         self.rows, self.count, self.dropped = 0.0, 0, 0
         # Counts that are still on the device.
-        self._missing: Any = None
-        self._weighed: Any = None
-        self._added: Any = None
+        self._missing: DeviceArray = None
+        self._weighed: DeviceArray = None
+        self._added: DeviceArray = None
 
     def add(self, block: DeviceBlock) -> None:
         xp, space = self.space.xp, self.space
         rows = xp.astype(block.rows, self.work, copy=False)
         if not rows.shape[0]:
             return
-        kept, dropped = lawful_rows(space, rows, block.weights, self.drop)
+        kept, dropped = counted_rows(space, rows, block.weights, self.drop)
         if self.shift is None:
             self.shift, self.as_is = _first_shift(space, rows, kept)
         moved = rows if self.as_is else rows - self.shift
@@ -155,13 +159,13 @@ class _Total:
         if not self.table.repeatable:
             self._refuse_now(block)
 
-    def _count(self, kept: Any, dropped: Any) -> None:
+    def _count(self, kept: DeviceArray, dropped: DeviceArray) -> None:
         xp = self.space.xp
         added, missing = xp.count_nonzero(kept), xp.count_nonzero(dropped)
         self._added = added if self._added is None else self._added + added
         self._missing = missing if self._missing is None else self._missing + missing
 
-    def _multiply(self, moved: Any) -> None:
+    def _multiply(self, moved: DeviceArray) -> None:
         xp, space = self.space.xp, self.space
         if self.right is None:
             add_gram(space, moved, self.product)
@@ -171,7 +175,7 @@ class _Total:
         self.squares += xp.sum(wide * wide, axis=0, dtype=space.doubles)
 
     def _refuse_now(self, block: DeviceBlock) -> None:
-        """Rows that cannot be had again are looked at while they are here."""
+        """Check rows that cannot be read again while they are here."""
         if not self.space.all_finite(self.sums):
             error = _fault_in(self.space, block, self.drop)
             raise error or sum_overflow()
@@ -214,14 +218,16 @@ class _Total:
             self.product += (-self.rows * offset)[:, None] * seen
             squares = self.squares - self.rows * offset * offset
         shift = space.xp.astype(self.shift, space.doubles)
-        told = space.get(space.xp.stack([shift, offset, squares]))
+        found = space.get(space.xp.stack([shift, offset, squares]))
         return Sums(
-            self.rows, self.count, self.dropped, told[0], told[1],
-            not_vanished(np.maximum(told[2], 0.0), told[1]), self.product,
+            self.rows, self.count, self.dropped, found[0], found[1],
+            not_vanished(np.maximum(found[2], 0.0), found[1]), self.product,
         )  # fmt: skip
 
 
-def lawful_rows(space: Space, rows: Any, weights: Any, drop: bool) -> tuple[Any, Any]:
+def counted_rows(
+    space: Space, rows: DeviceArray, weights: DeviceArray, drop: bool
+) -> tuple[DeviceArray, DeviceArray]:
     """Which rows of a block count, and which are left out for NaN; None where all count."""
     xp = space.xp
     if weights is None and not drop:
@@ -235,45 +241,45 @@ def lawful_rows(space: Space, rows: Any, weights: Any, drop: bool) -> tuple[Any,
     return kept & ~holes, holes
 
 
-def _first_shift(space: Space, rows: Any, kept: Any) -> tuple[Any, bool]:
-    """What to subtract from rows, and whether that is nothing.
+def _first_shift(space: Space, rows: DeviceArray, kept: DeviceArray) -> tuple[Any, bool]:
+    """Return what to subtract from rows, and whether that is zero.
 
     Rows that lie about zero lose no more than a bit where their mean is taken out of the sums,
     and a copy of them all is not made.
     """
     xp, near = space.xp, _near_mean(space, rows, kept)
     if kept is None:
-        away = _sample(space, rows)[0] - near
-        if bool(xp.all(near * near <= xp.mean(away * away, axis=0))):
+        spread = _sample(space, rows)[0] - near
+        if bool(xp.all(near * near <= xp.mean(spread * spread, axis=0))):
             return xp.zeros_like(near), True
     return near, False
 
 
-def _near_mean(space: Space, rows: Any, kept: Any) -> Any:
-    """A row near the mean, exact for constant columns; of finite values alone."""
+def _near_mean(space: Space, rows: DeviceArray, kept: DeviceArray) -> Any:
+    """Return a row near the mean of finite values, exact for constant columns."""
     xp = space.xp
     sample, places = _sample(space, rows)
     if kept is None:
         first = sample[0, :]
         return first + xp.mean(sample - first, axis=0)
-    # The first of the rows that count, without asking the host for its number.
+    # The first of the rows that count, without copying its index to the host.
     at = xp.argmax(xp.astype(kept, xp.int8))
     first = xp.take(rows, xp.reshape(at, (1,)), axis=0)[0, :]
     moved = sample - first
-    lawful = xp.isfinite(moved) & xp.take(kept, places, axis=0)[:, None]
-    moved = xp.where(lawful, moved, xp.zeros_like(moved))
+    counted = xp.isfinite(moved) & xp.take(kept, places, axis=0)[:, None]
+    moved = xp.where(counted, moved, xp.zeros_like(moved))
     first = xp.where(xp.isfinite(first), first, xp.zeros_like(first))
     return first + xp.mean(moved, axis=0)
 
 
-def _sample(space: Space, rows: Any) -> tuple[Any, Any]:
-    """Some of the rows, and their numbers."""
+def _sample(space: Space, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """Return a sample of the rows, and their indices."""
     places = space.put(sampled_rows(rows.shape[0], _SAMPLE), np.int64)
     return space.xp.take(rows, places, axis=0), places
 
 
 def first_fault(table: DeviceTable, drop: bool) -> NotFiniteError | None:
-    """The first value that may not stand there, if there is one: another pass."""
+    """Return an error for the first invalid value, if there is one, in another pass."""
     for block in table.blocks(rows_at_a_time(table.space, table.p)):
         if block.rows.shape[0] and (error := _fault_in(table.space, block, drop)):
             return error
@@ -284,7 +290,7 @@ def _fault_in(space: Space, block: DeviceBlock, drop: bool) -> NotFiniteError | 
     xp, rows = space.xp, block.rows
     bad = ~xp.isfinite(rows)
     if drop:
-        # Rows with NaN are left out, and what else they hold with them.
+        # Rows with NaN are dropped, with everything else in them.
         bad = bad & ~xp.any(xp.isnan(rows), axis=1)[:, None]
     if block.weights is not None:
         bad = bad & (block.weights > 0)[:, None]
@@ -296,15 +302,3 @@ def _fault_in(space: Space, block: DeviceBlock, drop: bool) -> NotFiniteError | 
     error = NotFiniteError("a value is not finite", place=place)
     error.value = float(rows[row, column])
     return error
-
-
-def _overflow(sums: FloatArray, squares: FloatArray) -> NotFiniteError:
-    """The error for finite rows whose sums or squares are not."""
-    if not np.isfinite(sums).all():
-        return sum_overflow()
-    column = int(np.argmax(~np.isfinite(squares)))
-    return NotFiniteError(
-        f"the squares of column {column} overflow float64",
-        place={"column": column},
-        hint="divide the column by a power of ten",
-    )

@@ -7,20 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray
+from princomp.linalg import FloatArray
 from princomp.summaries.blocks import merged_mean, sum_overflow
-from princomp.summaries.device_sums import first_fault, lawful_rows
-from princomp.summaries.space import DeviceTable, Space
+from princomp.summaries.centred import Centred
+from princomp.summaries.device_sums import counted_rows, first_fault
+from princomp.summaries.space import DeviceArray, DeviceTable, Space
 from princomp.summaries.triangle import Triangle
 
-__all__ = ["DeviceTriangle", "triangle_on"]
+# Rows that are factored at a time where columns are few. LAPACK adds the squares of a column one by
+# one: a million equal ones lose thousands of units, where a panel loses tens.
+_PANEL, _FEW_COLUMNS = 2048, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceTriangle(Triangle):
     """A Triangle with ``factor`` on a device; its means are on the host.
 
-    Merged or pickled it is a plain Triangle: factors are small beside the rows.
+    Merged or pickled it is a plain Triangle: factors are small compared with the rows.
 
     Parameters
     ----------
@@ -36,26 +39,34 @@ class DeviceTriangle(Triangle):
     of = staticmethod(Triangle.of)
 
     kind = "Triangle"
+    on_device = True
 
     @property
     def column_scatter(self) -> FloatArray:
         """Diagonal of the scatter (p,), on the host."""
         return self.space.get(self.space.xp.sum(self.factor * self.factor, axis=0))
 
-    def held(self) -> Triangle:
-        """The same with the factor in this process's memory."""
+    def to_host(self) -> Triangle:
+        """Return a Triangle in this process's memory."""
         factor = self.space.get(self.factor)
         return Triangle(
-            self.rows, self.count, self.mean, self.mean_low, factor, self.centred, self.unit
+            self.rows,
+            self.count,
+            self.mean,
+            self.mean_low,
+            factor,
+            self.centred,
+            self.unit,
+            self.lost,
         )
 
-    def merge(self, other: Any) -> Any:
+    def merge(self, other: Centred) -> Any:
         """Triangle of the rows of both; of another kind, where ``other`` has less detail."""
-        return self.held().merge(other.held() if isinstance(other, Triangle) else other)
+        return self.to_host().merge(other.to_host() if isinstance(other, Triangle) else other)
 
     def faded(self, factor: float) -> Triangle:
         """Triangle of the same rows with their weights multiplied by ``factor``."""
-        return self.held().faded(factor)
+        return self.to_host().faded(factor)
 
     def scaled(self, divisor: FloatArray) -> DeviceTriangle:
         """Triangle of the rows divided by ``divisor`` (p,), column by column."""
@@ -64,20 +75,20 @@ class DeviceTriangle(Triangle):
         return replace(self, mean=mean, mean_low=low, factor=factor)
 
     def about_origin(self) -> DeviceTriangle:
-        """The same rows with their scatter taken about zero instead of the mean."""
+        """Take the scatter about zero instead of the mean."""
         mean = self.space.put(np.sqrt(self.rows) * self.mean)
         factor = _compressed(self.space, [self.factor, mean[None, :]])
         zero = np.zeros(self.p)
         return replace(self, mean=zero, mean_low=zero, factor=factor, centred=False)
 
     def __reduce__(self) -> Any:
-        held = self.held()
+        held = self.to_host()
         return Triangle, tuple(getattr(held, name) for name in Triangle.__slots__)
 
     def __copy__(self) -> DeviceTriangle:
         return self
 
-    def __deepcopy__(self, memo: Any) -> DeviceTriangle:
+    def __deepcopy__(self, memo: object) -> DeviceTriangle:
         return self
 
 
@@ -97,7 +108,7 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
         if not block.rows.shape[0]:
             continue
         part = xp.astype(block.rows, space.doubles)
-        kept, holes = lawful_rows(space, part, block.weights, drop)
+        kept, holes = counted_rows(space, part, block.weights, drop)
         added, weight = part.shape[0], float(part.shape[0])
         weights = block.weights
         if kept is not None:
@@ -131,17 +142,28 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
     return DeviceTriangle(rows, count, high, low, factor, space=space), dropped
 
 
-def _mean_of(xp: Any, part: Any, weights: Any, weight: float) -> Any:
+def _mean_of(xp: Any, part: DeviceArray, weights: DeviceArray, weight: float) -> Any:
     if weights is None:
         return xp.mean(part, axis=0)
     return xp.sum(part * weights[:, None], axis=0) / weight
 
 
-def _compressed(space: Space, parts: list[Any]) -> Any:
+def _compressed(space: Space, parts: list[DeviceArray]) -> Any:
     """At most 2p rows with the same product RᵀR."""
     rows = space.xp.concat([part for part in parts if part.shape[0]], axis=0)
-    if rows.shape[0] <= 2 * rows.shape[1]:
+    p = rows.shape[1]
+    if rows.shape[0] <= 2 * p:
         return rows
+    while p <= _FEW_COLUMNS and rows.shape[0] >= 2 * _PANEL:
+        panels = rows.shape[0] // _PANEL
+        whole = space.xp.reshape(rows[: panels * _PANEL, :], (panels, _PANEL, p))
+        factors = space.xp.reshape(_factored(space, whole), (panels * p, p))
+        rows = space.xp.concat([factors, rows[panels * _PANEL :, :]], axis=0)
+    return _factored(space, rows)
+
+
+def _factored(space: Space, matrix: Any) -> Any:
+    """R of the QR factorisation of a matrix, or of each in a stack."""
     if space.triangle is not None:
-        return space.triangle(rows)
-    return space.xp.linalg.qr(rows, mode="reduced")[1]
+        return space.triangle(matrix)
+    return space.xp.linalg.qr(matrix, mode="reduced")[1]

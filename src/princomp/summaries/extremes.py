@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from princomp.arrays import FloatArray
+from princomp.linalg import FloatArray
 from princomp.summaries.blocks import (
+    Block,
     Weights,
     block_rows,
     check_mergeable,
+    checked_block,
     is_sparse,
-    lawful_block,
 )
-
-__all__ = ["Extremes"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +26,7 @@ class Extremes:
     rows : float
         Sum of the weights.
     low, high : ndarray of shape (p,)
-        In the units of the data; +inf and −inf while there are no rows.
+        In the units of the data; +inf and −inf without rows.
     """
 
     rows: float
@@ -45,9 +43,9 @@ class Extremes:
         return cls(0.0, np.full(p, np.inf), np.full(p, -np.inf))
 
     @classmethod
-    def of(cls, block: Any, weights: Weights = None, *, precise: bool = True) -> Extremes:
+    def of(cls, block: Block, weights: Weights = None, *, precise: bool = True) -> Extremes:
         """Extremes of a block (m, p)."""
-        block, weights = lawful_block(block, weights)
+        block, weights = checked_block(block, weights)
         if block.shape[0] == 0:
             return cls.empty(block.shape[1])
         low, high = block.min(axis=0), block.max(axis=0)

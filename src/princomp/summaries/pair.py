@@ -1,16 +1,14 @@
-"""Two summaries of the same rows, folded in one pass."""
+"""Two summaries of the same rows, computed in one pass."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from princomp.summaries.blocks import Weights, added_in_place
-
-__all__ = ["Pair", "PairOf"]
+from princomp.summaries.blocks import Block, Weights, added_in_place
 
 
 class Pair:
-    """What two kinds keep of the same rows."""
+    """Two summaries of the same rows."""
 
     __slots__ = ("first", "second")
 
@@ -22,12 +20,12 @@ class Pair:
         """Sum of the weights."""
         return float(self.first.rows)
 
-    def held(self) -> Pair:
-        """The same with its numbers in this process's memory."""
-        return Pair(self.first.held(), self.second)
+    def to_host(self) -> Pair:
+        """Return the pair with its arrays in this process's memory."""
+        return Pair(self.first.to_host(), self.second)
 
     def merge(self, other: Pair) -> Pair:
-        """Both of the rows of both."""
+        """Pair of the rows of both."""
         return Pair(self.first.merge(other.first), self.second.merge(other.second))
 
 
@@ -40,8 +38,8 @@ class PairOf:
         self.first, self.second = first, second
         self.block_rows = first.block_rows
 
-    def adds(self, p: int, *, sparse: bool = False) -> bool:
-        """Whether blocks of so many columns are better added in place: as the first's are."""
+    def adds_in_place(self, p: int, *, sparse: bool = False) -> bool:
+        """Whether blocks are added in place: as those of the first kind."""
         return added_in_place(self.first, p, sparse=sparse)
 
     def empty(self, p: int) -> Pair:
@@ -49,14 +47,14 @@ class PairOf:
         return Pair(self.first.empty(p), self.second.empty(p))
 
     def add(
-        self, pair: Pair, block: Any, weights: Weights = None, *, precise: bool = False
+        self, pair: Pair, block: Block, weights: Weights = None, *, precise: bool = False
     ) -> Pair:
-        """The pair of the rows of both; the first of ``pair`` is used up."""
+        """Add the rows of a block to ``pair``, whose first summary is overwritten."""
         second = pair.second.merge(self.second.of(block, weights, precise=precise))
         return Pair(self.first.add(pair.first, block, weights, precise=precise), second)
 
-    def of(self, block: Any, weights: Weights = None, *, precise: bool = False) -> Pair:
-        """Both of a block."""
+    def of(self, block: Block, weights: Weights = None, *, precise: bool = False) -> Pair:
+        """Pair of a block."""
         return Pair(
             self.first.of(block, weights, precise=precise),
             self.second.of(block, weights, precise=precise),

@@ -13,30 +13,29 @@ from typing import Any
 
 import numpy as np
 
-from princomp.arrays import EPS, FloatArray
 from princomp.errors import ShapeError
 from princomp.kernels import native
+from princomp.linalg import EPS, FloatArray
 from princomp.summaries.blocks import (
+    Block,
     Weights,
     check_mergeable,
+    checked_block,
     is_sparse,
-    lawful_block,
     merged_mean,
 )
 from princomp.summaries.centred import (
     Centred,
     Joined,
     alike,
-    check_left_scatter,
-    left_count,
-    left_rows,
+    check_remaining_scatter,
     lost_by_both,
     lost_by_removing,
+    remaining_count,
+    remaining_rows,
 )
 from princomp.summaries.centred_rows import CentredRows, safe_exponent
 from princomp.summaries.columns import Columns
-
-__all__ = ["Sketch", "SketchOf", "directions", "wide_block_rows"]
 
 # Numbers of a block of wide rows: enough rows that the p × l product pays for being read
 # and written once a block, few enough that a block stays tens of megabytes. Sparse rows are
@@ -58,10 +57,10 @@ def wide_block_rows(columns: int, *, sparse: bool = False) -> int:
 
 @lru_cache(maxsize=2)
 def directions(p: int, width: int, seed: int) -> FloatArray:
-    """Ω: Gaussian directions (p, width), the same ones for the same seed, on any machine.
+    """Draw Ω: Gaussian directions (p, width), the same on any machine for the same seed.
 
-    Kept in float32: they are random, so their precision does not matter, but that every
-    block meets the same numbers does.
+    They are kept in float32: their precision does not matter, but every block must meet the same
+    numbers.
     """
     drawn = np.random.default_rng(seed).standard_normal((p, width), dtype=np.float32)
     drawn.flags.writeable = False
@@ -92,6 +91,15 @@ class Sketch(Centred):
     Notes
     -----
     Like Moments a group: ``a.merge(b).remove(b)`` is ``a``, to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> X = np.random.default_rng(0).standard_normal((50, 8))
+    >>> model = PCA(2, svd_solver="sketch").fit(X)
+    >>> type(model.summary_).__name__
+    'Sketch'
     """
 
     rows: float
@@ -115,7 +123,7 @@ class Sketch(Centred):
 
     @property
     def directions(self) -> FloatArray:
-        """What the scatter was multiplied with (p, l)."""
+        """Ω, which the scatter is multiplied with (p, l)."""
         return self.directions_of(slice(None))
 
     def directions_of(self, part: slice) -> FloatArray:
@@ -125,28 +133,35 @@ class Sketch(Centred):
 
     @property
     def columns(self) -> Columns:
-        """What it knows of each column alone."""
+        """Mean and scatter of each column alone."""
         return Columns(
             self.rows, self.count, self.mean, self.mean_low, self.column_scatter, self.centred
         )
 
-    def converted(self, other: Any) -> Sketch:
-        """Another kind of summary, with more detail, as a sketch in the same directions."""
+    def converted(self, other: Centred) -> Sketch:
+        """Convert a summary with more detail to a sketch in the same directions."""
+        columns = Columns(
+            other.rows, other.count, other.mean, other.mean_low, np.array(other.column_scatter),
+            other.centred,
+        )  # fmt: skip
+        product = other.times(self.directions)
+        return self._of(columns, product=product, unit=other.unit, lost=other.lost)
+
+    def _of(self, columns: Columns, **changes: Any) -> Sketch:
+        """Return a sketch of other rows, which ``columns`` summarises."""
         return replace(
             self,
-            rows=other.rows,
-            count=other.count,
-            mean=other.mean,
-            mean_low=other.mean_low,
-            column_scatter=np.array(other.column_scatter),
-            product=other.times(self.directions),
-            unit=other.unit,
-            centred=other.centred,
-            lost=other.lost,
+            rows=columns.rows,
+            count=columns.count,
+            mean=columns.mean,
+            mean_low=columns.mean_low,
+            column_scatter=columns.column_scatter,
+            centred=columns.centred,
+            **changes,
         )
 
-    def merge(self, other: Any) -> Sketch:
-        """Sketch of the rows of both, whatever their kinds."""
+    def merge(self, other: Centred) -> Sketch:
+        """Sketch of the rows of both; ``other`` may be of any kind."""
         if not isinstance(other, Sketch):
             return self.merge(alike(self, other)[1])
         self._check_alike(other)
@@ -159,17 +174,10 @@ class Sketch(Centred):
 
     def _with(self, joined: Joined, other: Sketch | Columns, product: FloatArray) -> Sketch:
         rows, count, mean, low, delta, between = joined
-        return replace(
-            self,
-            rows=rows,
-            count=count,
-            mean=mean,
-            mean_low=low,
-            column_scatter=self.column_scatter + other.column_scatter + between * delta * delta,
-            product=product,
-            unit=max(self.unit, other.unit),
-            lost=lost_by_both(self, other),
-        )
+        scatter = self.column_scatter + other.column_scatter + between * delta * delta
+        columns = Columns(rows, count, mean, low, scatter, self.centred)
+        unit, lost = max(self.unit, other.unit), lost_by_both(self, other)
+        return self._of(columns, product=product, unit=unit, lost=lost)
 
     def _add_outer(self, factor: float, vector: FloatArray, into: FloatArray) -> None:
         """Add ``factor · v vᵀΩ`` in place, without a copy of the size of either."""
@@ -192,7 +200,7 @@ class Sketch(Centred):
             When more is removed than was there.
         """
         self._check_alike(other)
-        rows = left_rows(self, other)
+        rows = remaining_rows(self, other)
         if not other.rows:
             return self
         if rows <= self.rows * EPS:
@@ -202,19 +210,11 @@ class Sketch(Centred):
         product = self.product - other.product
         self._add_outer(-between, offset, product)
         scatter = self.column_scatter - other.column_scatter - between * offset**2
-        scatter[scatter <= check_left_scatter(self, other, scatter)] = 0.0
+        scatter[scatter <= check_remaining_scatter(self, other, scatter)] = 0.0
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
-        return replace(
-            self,
-            rows=rows,
-            count=left_count(self, other),
-            mean=mean,
-            mean_low=low,
-            column_scatter=scatter,
-            product=product,
-            unit=max(self.unit, other.unit),
-            lost=lost_by_removing(self, other, scatter),
-        )
+        columns = Columns(rows, remaining_count(self, other), mean, low, scatter, self.centred)
+        unit, lost = max(self.unit, other.unit), lost_by_removing(self, other, scatter)
+        return self._of(columns, product=product, unit=unit, lost=lost)
 
     def faded(self, factor: float) -> Sketch:
         """Sketch of the same rows with their weights multiplied by ``factor``."""
@@ -228,30 +228,18 @@ class Sketch(Centred):
 
     def scaled(self, divisor: FloatArray) -> Sketch:
         """Sketch of the rows divided by ``divisor`` (p,)."""
-        columns = self.columns.scaled(divisor)
-        return replace(
-            self,
-            mean=columns.mean,
-            mean_low=columns.mean_low,
-            column_scatter=columns.column_scatter,
+        return self._of(
+            self.columns.scaled(divisor),
             product=self.product / divisor[:, None],
             lost=None if self.lost is None else self.lost / divisor / divisor,
             divisor=divisor if self.divisor is None else self.divisor * divisor,
         )
 
     def about_origin(self) -> Sketch:
-        """The same rows with their scatter taken about zero instead of the mean."""
-        columns = self.columns.about_origin()
+        """Take the scatter about zero instead of the mean."""
         product = self.product.copy()
         self._add_outer(self.rows, self.mean, product)
-        return replace(
-            self,
-            mean=columns.mean,
-            mean_low=columns.mean_low,
-            column_scatter=columns.column_scatter,
-            product=product,
-            centred=False,
-        )
+        return self._of(self.columns.about_origin(), product=product)
 
     def _check_alike(self, other: Sketch) -> None:
         check_mergeable(self, other)
@@ -270,7 +258,7 @@ class Sketch(Centred):
 
 
 class SketchOf:
-    """Makes sketches in ``width`` directions of a seed: a kind of summary to fold into."""
+    """Makes sketches in ``width`` directions of a seed: a kind of summary."""
 
     complete_only = True
     block_rows = staticmethod(wide_block_rows)
@@ -283,7 +271,7 @@ class SketchOf:
         zero = np.zeros(p)
         return Sketch(0.0, 0, zero, zero, zero, np.zeros((p, self.width)), self.seed)
 
-    def of(self, block: Any, weights: Weights = None, *, precise: bool = False) -> Sketch:
+    def of(self, block: Block, weights: Weights = None, *, precise: bool = False) -> Sketch:
         """Sketch of a block (m, p), dense or CSR.
 
         Raises
@@ -294,18 +282,15 @@ class SketchOf:
         return self.add(self.empty(block.shape[1]), block, weights, precise=precise)
 
     @staticmethod
-    def adds(p: int, *, sparse: bool = False) -> bool:
+    def adds_in_place(p: int, *, sparse: bool = False) -> bool:
         """Whether blocks are better added in place: always."""
         return True
 
     def add(
-        self, sketch: Sketch, block: Any, weights: Weights = None, *, precise: bool = False
+        self, sketch: Sketch, block: Block, weights: Weights = None, *, precise: bool = False
     ) -> Sketch:
-        """Sketch of the rows of both; the numbers of ``sketch`` are used up.
-
-        p × l numbers are what a sketch has to be careful with: here they are not copied.
-        """
-        block, weights = lawful_block(block, weights)
+        """Add the rows of a block to ``sketch``, whose p × l numbers are overwritten."""
+        block, weights = checked_block(block, weights)
         if block.shape[0] == 0:
             return sketch
         # In C order for the compiled kernels; so the bits do not depend on the memory layout.
@@ -322,14 +307,6 @@ class SketchOf:
         centred.add_rmatmul(images, sketch.product)
         joined = sketch.columns._joined(columns)
         if joined is None:
-            return replace(
-                sketch,
-                rows=columns.rows,
-                count=columns.count,
-                mean=columns.mean,
-                mean_low=columns.mean_low,
-                column_scatter=columns.column_scatter,
-                unit=unit,
-            )
+            return sketch._of(columns, unit=unit)
         sketch._add_outer(joined.between, joined.delta, sketch.product)
         return replace(sketch._with(joined, columns, sketch.product), unit=max(sketch.unit, unit))

@@ -1,4 +1,4 @@
-"""Where rows of another array library lie: its namespace, the device, and the way there and back.
+"""Arrays of other libraries: their namespace, the device, and copies there and back.
 
 Nothing here imports such a library: an engine makes a :class:`Space` of the arrays it was
 given, and all arithmetic on them is written against the array API standard.
@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
-from princomp.arrays import FloatArray
+from princomp.linalg import FloatArray
 
-__all__ = ["DeviceBlock", "DeviceTable", "Space"]
+# An array of another library, or a scalar of it: the array API standard has no types.
+DeviceArray: TypeAlias = Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +29,9 @@ class Space:
     xp : module
         Of the array API standard.
     device : object
-        As the namespace calls it.
+        In the namespace's terms.
     name : str
-        As people call it, such as ``"cuda:0"``.
+        For messages, such as ``"cuda:0"``.
     to_host : callable
         Maps an array there to a NumPy array.
     numbers : int
@@ -53,25 +55,25 @@ class Space:
 
     @property
     def doubles(self) -> Any:
-        """Its float64."""
+        """float64 of the namespace."""
         return self.xp.float64
 
-    def dtype(self, dtype: Any) -> Any:
-        """What it calls a NumPy precision."""
+    def dtype(self, dtype: DTypeLike) -> Any:
+        """Return the precision of the namespace for one of NumPy."""
         return self.xp.float32 if np.dtype(dtype).itemsize == 4 else self.xp.float64
 
-    def put(self, array: Any, dtype: Any = np.float64) -> Any:
-        """A host array, copied there."""
-        # A copy in order: what libraries make of turned or read-only arrays differs.
+    def put(self, array: ArrayLike, dtype: DTypeLike = np.float64) -> DeviceArray:
+        """Copy a host array to the device."""
+        # In C order and writeable: libraries differ in how they take other arrays.
         host = np.require(array, dtype=dtype, requirements=["C", "W"])
         return self.xp.asarray(host, device=self.device)
 
-    def get(self, array: Any) -> FloatArray:
-        """An array from there, in float64."""
+    def get(self, array: DeviceArray) -> FloatArray:
+        """Copy a device array to the host, in float64."""
         host: FloatArray = np.asarray(self.to_host(array)).astype(np.float64, copy=False)
         return host
 
-    def zeros(self, *shape: int) -> Any:
+    def zeros(self, *shape: int) -> DeviceArray:
         """Zeros in float64."""
         return self.xp.zeros(shape, dtype=self.doubles, device=self.device)
 
@@ -79,11 +81,11 @@ class Space:
         """Whether arrays of both can be added."""
         return self.xp is other.xp and bool(self.device == other.device)
 
-    def diagonal(self, matrix: Any) -> Any:
-        """Of a square matrix, whose storage is in order."""
+    def diagonal(self, matrix: DeviceArray) -> DeviceArray:
+        """Return the diagonal of a square matrix in C order."""
         return self.xp.reshape(matrix, (-1,))[:: matrix.shape[0] + 1]
 
-    def add_outer(self, matrix: Any, factor: float, vector: Any) -> None:
+    def add_outer(self, matrix: DeviceArray, factor: float, vector: DeviceArray) -> None:
         """Add ``factor · vector vectorᵀ`` in place, some rows at a time."""
         size = vector.shape[0]
         panel = max(1, self.numbers // max(size, 1))
@@ -92,17 +94,17 @@ class Space:
             part = matrix[start:stop, :]
             part += (factor * vector[start:stop])[:, None] * vector[None, :]
 
-    def all_finite(self, array: Any) -> bool:
-        """Whether there is no NaN and no infinity: one number comes to the host."""
+    def all_finite(self, array: DeviceArray) -> bool:
+        """Whether there is no NaN and no infinity; one number is copied to the host."""
         return bool(self.xp.all(self.xp.isfinite(array)))
 
 
 class DeviceBlock(NamedTuple):
-    """Some consecutive rows there, in their own precision, and their weights."""
+    """Consecutive rows on a device, in their own precision, and their weights."""
 
     start: int
-    rows: Any
-    weights: Any = None
+    rows: DeviceArray
+    weights: DeviceArray = None
 
 
 class DeviceTable(Protocol):
@@ -110,12 +112,12 @@ class DeviceTable(Protocol):
 
     p: int
     dtype: np.dtype[Any]
-    # Whether its blocks can be had again.
+    # Whether its blocks can be read again.
     repeatable: bool
 
     @property
     def space(self) -> Space:
-        """Where they lie."""
+        """Where the rows are."""
 
     def blocks(self, step: int) -> Iterator[DeviceBlock]:
         """Blocks of at most ``step`` rows, in order."""

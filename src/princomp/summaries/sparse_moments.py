@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from princomp.arrays import FloatArray, column_sums
-from princomp.kernels import csr
-from princomp.kernels.gram import misled, products, shift_of
-from princomp.summaries.blocks import Weights
-
-__all__ = ["sparse_sums"]
+from princomp.kernels import csr, entries_of, misled, products, shift_of
+from princomp.linalg import FloatArray, column_sums
+from princomp.summaries.blocks import CSR, Weights
 
 # A column can hide its spread under its mean where the rows that store a value have more than
 # this share of the weight: it is shifted like a dense one. Below it, the mean's share of the raw
@@ -21,7 +16,7 @@ _FULL_COLUMN = 0.5
 
 @np.errstate(over="ignore", invalid="ignore")  # shows in the sums
 def sparse_sums(
-    block: Any, weights: Weights, *, instructions: str = ""
+    block: CSR, weights: Weights, *, instructions: str = ""
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
     """Raw sums of shifted rows.
 
@@ -53,7 +48,7 @@ def sparse_sums(
     if not block.has_canonical_format:
         block = block.copy()  # what a person handed over stays as it is
         block.sum_duplicates()
-    entries = csr.entries_of(block)
+    entries = entries_of(block)
     m, p = entries.shape
     rows = float(m) if weights is None else float(weights.sum())
     scatter, sums = csr.scatter(entries, weights, instructions=instructions)

@@ -4,7 +4,7 @@ The matrix is ``A = W^½ (X − 1μᵀ) D⁻¹``. The scale goes to the vectors,
 products of each row, and the mean is taken off these: (X − 1μᵀ)Q = XQ − 1(μᵀQ). So X itself
 is multiplied, in place.
 
-A mean that is large beside the spread would cancel there. Columns that have one hold a value
+A mean that is large compared with the spread would cancel there. Columns that have one hold a value
 in nearly every row, so they are few, and storing them centred takes no more than they took.
 """
 
@@ -19,12 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.arrays import LINE, FloatArray, empty, scratch
-from princomp.kernels import csr
-from princomp.summaries.blocks import Weights
-from princomp.threads import in_order
-
-__all__ = ["SparseRows", "full_columns"]
+from princomp.kernels import Entries, csr, entries_of
+from princomp.linalg import LINE, FloatArray, empty, in_order, scratch
+from princomp.summaries.blocks import CSR, Weights
 
 # A mean that exceeds this many standard deviations would cancel in an implicit product.
 _MEAN_DOMINATES = 3.0
@@ -33,7 +30,7 @@ _MEAN_DOMINATES = 3.0
 _CENTRED_AFTER = 2.0**10
 # Rows of a product of rows with themselves that are made at a time, where they are not.
 _UNITS = 256
-# Columns that are added at a time, and products from how many on a thread has something to do.
+# Columns that are added at a time, and products from how many on several threads pay.
 _CHUNK, _THREADS_PAY = 2**12, 2**19
 
 
@@ -66,8 +63,8 @@ class SparseRows:
     weights : ndarray of shape (n,), optional
     """
 
-    rows: Any
-    entries: csr.Entries
+    rows: CSR
+    entries: Entries
     mean: FloatArray
     divisor: FloatArray | None = None
     weights: Weights = None
@@ -75,7 +72,7 @@ class SparseRows:
     @classmethod
     def of(
         cls,
-        data: Any,
+        data: CSR,
         mean: FloatArray,
         mean_low: FloatArray,
         variances: FloatArray,
@@ -91,10 +88,10 @@ class SparseRows:
         """
         full = full_columns(mean, variances)
         if full.size:
-            data = _centred_in(data, full, mean, mean_low)
+            data = with_centred_columns(data, full, mean, mean_low)
             mean = mean.copy()
             mean[full] = 0.0
-        return cls(data, csr.entries_of(data), mean, divisor, weights)
+        return cls(data, entries_of(data), mean, divisor, weights)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -108,7 +105,7 @@ class SparseRows:
 
     @property
     def coarsest(self) -> np.dtype[Any]:
-        """The lowest that images have, with vectors that have no more."""
+        """Lowest precision of :meth:`images`, for vectors of the same precision."""
         return self.entries.values.dtype if self.divisor is None else self.dtype
 
     @property
@@ -193,7 +190,7 @@ class SparseRows:
         return (products + products.T) / 2
 
     @cached_property
-    def _by_columns(self) -> tuple[csr.Entries, FloatArray]:
+    def _by_columns(self) -> tuple[Entries, FloatArray]:
         """The scaled columns as rows of a CSR matrix (p, n), and their scaled means."""
         n, p = self.shape
         turned = self.rows.tocsc()
@@ -202,7 +199,7 @@ class SparseRows:
         if self.divisor is not None:
             values = values / np.repeat(self.divisor, np.diff(turned.indptr))
             mean = mean / self.divisor
-        return csr.Entries(values, turned.indices, turned.indptr, (p, n)), mean
+        return Entries(values, turned.indices, turned.indptr, (p, n)), mean
 
     def _rooted(self, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """W^½ @ vectors in their precision, and the sums of its columns in float64."""
@@ -222,19 +219,19 @@ class SparseRows:
         return csr.images(self.entries, right, shift=self.mean @ right, factor=self.weights)
 
     def _finished(self, sums: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """D⁻¹ (Z − μ sᵀ) of sums about zero, Z and s."""
+        """Return D⁻¹ (Z − μ sᵀ) from sums about zero, Z and s."""
         image = empty(sums[0].shape)
         for part, centred in self._centred(sums):
             image[part] = centred
         return image
 
     def _add(self, sums: tuple[FloatArray, FloatArray], into: FloatArray) -> None:
-        """Add the same to ``into``, which may lie either way."""
+        """Add D⁻¹ (Z − μ sᵀ) to ``into``, of any memory order."""
         for part, centred in self._centred(sums):
             into[part] += centred
 
     def _centred(self, sums: tuple[FloatArray, FloatArray]) -> Iterator[tuple[slice, FloatArray]]:
-        """The same for some columns of the rows at a time."""
+        """Yield D⁻¹ (Z − μ sᵀ), some of its rows at a time."""
         product, total = sums
         for start in range(0, len(product), _CHUNK):
             part = slice(start, start + _CHUNK)
@@ -244,15 +241,18 @@ class SparseRows:
             yield part, image
 
 
-def _centred_in(data: Any, full: Any, mean: FloatArray, mean_low: FloatArray) -> Any:
-    """The rows with some of their columns centred, stored in every row."""
+def with_centred_columns(
+    data: Any, full: NDArray[np.intp], mean: FloatArray, mean_low: FloatArray
+) -> Any:
+    """CSR rows (n, p) with some of their columns centred and stored in every row, in float64."""
     n, p = data.shape
     dense = (data[:, full].toarray() - mean[full]) - mean_low[full]
     kept = np.ones(p, dtype=bool)
     kept[full] = False
     others = sp.coo_array(data)
     inside = kept[others.col]
-    rows = np.concatenate((others.row[inside], np.repeat(np.arange(n), len(full))))
-    columns = np.concatenate((others.col[inside], np.tile(full, n)))
+    kind = data.indices.dtype
+    rows = np.concatenate((others.row[inside], np.repeat(np.arange(n, dtype=kind), len(full))))
+    columns = np.concatenate((others.col[inside], np.tile(full.astype(kind), n)))
     values = np.concatenate((others.data[inside].astype(np.float64), dense.ravel()))
     return sp.csr_array((values, (rows, columns)), shape=(n, p))

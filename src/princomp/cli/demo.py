@@ -1,0 +1,84 @@
+"""``demo``: the first analysis, on a table that comes with the package."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import ExitStack, redirect_stdout
+from importlib import resources
+from io import StringIO
+from pathlib import Path
+from shutil import which
+
+import click
+
+from princomp.cli.fitting import fit
+from princomp.cli.options import PATH, common_options, force_option
+from princomp.cli.printed import print_json, say
+from princomp.cli.reporting import report
+
+__all__ = ["demo"]
+
+# What ``fit`` writes.
+_RESULTS = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    default=Path("princomp_demo"),
+    show_default=True,
+    help="Folder for the data and the results.",
+)
+@force_option
+@common_options
+def demo(output: Path, force: bool, as_json: bool) -> None:
+    """Analyse a small data set and write its report, to see what princomp does.
+
+    The data are arrests per 100,000 residents in the 50 US states in 1973, for three crimes, and
+    the share of people who live in cities.
+    """
+    from princomp.io import atomic_write, check_writable
+    from princomp.reports import check_libraries, document
+
+    table, model, page = (output / name for name in ("usarrests.csv", "model.pca", "report.html"))
+    check_writable([table, page, *(output / name for name in _RESULTS)], force=force)
+    check_libraries()
+    with atomic_write(table, force=force) as file:
+        file.write(resources.files("princomp.cli").joinpath(table.name).read_bytes())
+    options = [str(table), "--id", "State", "--scale", "unit"]
+    _run(fit, [*options, "-k", "0.8", "-o", str(output)], force, as_json)
+    _run(report, [*options, "-k", "2", "-o", str(page)], force, as_json)
+    if as_json:
+        files = {"data": str(table), "model": str(model), "report": str(page)}
+        print_json(document("demo", notes=[], files=files))
+        return
+    say(f"Open the report in a browser: {page.resolve()}\n\nThree things to try next:")
+    biplot = str(output / "biplot.svg")
+    for command in (
+        ["choose", *options],
+        ["plot", "biplot", str(model), str(table), "-o", biplot],
+        ["report", "YOUR_TABLE.csv", "--scale", "unit"],
+    ):
+        say(f"  {_program()} {shlex.join(command)}")
+
+
+def _program() -> str:
+    """Return what to type for this program: its path where the shell does not find it by name."""
+    started = Path(sys.argv[0])
+    by_path = started.name == "princomp" and which("princomp") is None
+    return shlex.quote(str(started)) if by_path else "princomp"
+
+
+def _run(command: click.Command, arguments: list[str], force: bool, quiet: bool) -> None:
+    """Show a command as one would type it, and run it."""
+    words = [*arguments, *(["--force"] if force else [])]
+    with ExitStack() as stack:
+        if quiet:
+            stack.enter_context(redirect_stdout(StringIO()))
+        say(f"$ princomp {command.name} {shlex.join(arguments)}")
+        group = click.get_current_context().parent
+        command.main(words, prog_name=command.name, standalone_mode=False, parent=group)
+        say()

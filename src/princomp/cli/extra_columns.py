@@ -1,0 +1,77 @@
+"""Rows for a picture or a report, and other columns of their files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from princomp import errors
+from princomp.cli.actions import bound
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from princomp.estimators import PCA
+    from princomp.io import Source
+
+__all__ = ["extra_values", "rows_and_extra"]
+
+
+def rows_and_extra(
+    pca: PCA, files: Sequence[str], extra: Sequence[str]
+) -> tuple[Source, list[str], dict[str, NDArray[Any]]]:
+    """Return the rows in the columns of a model, notes on them, and other columns by name."""
+    from princomp.reports import column_names
+
+    columns = column_names(pca)
+    values = extra_values(files, columns, extra)
+    source, notes = bound(files, columns, pca)
+    if set(extra) & set(source.unused):  # the last note lists unused columns
+        others = [name for name in source.unused if name not in extra]
+        note = f"ignored unused columns: {', '.join(others)}"
+        notes = [*notes[:-1], *([note] if others else [])]
+    return source, notes, values
+
+
+def extra_values(
+    files: Sequence[str], columns: Sequence[str] | None, extra: Sequence[str]
+) -> dict[str, NDArray[Any]]:
+    """Return columns that the model does not analyse, as text.
+
+    Raises
+    ------
+    click.UsageError
+        For standard input, which cannot be read again.
+    ColumnError
+        For a column that does not exist, or that the model analyses.
+    """
+    if extra and "-" in files:
+        raise click.UsageError(
+            "--groups and --metadata read DATA a second time, so DATA cannot be standard input"
+        )
+    return {name: _values(files, columns, name) for name in extra}
+
+
+def _values(files: Sequence[str], columns: Sequence[str] | None, name: str) -> NDArray[Any]:
+    """Return one column as text, read as if it were the id column."""
+    import numpy as np
+
+    from princomp.cli.read_options import reading_of
+    from princomp.io import open_files
+
+    if columns is not None and name in columns:
+        raise errors.ColumnError(
+            f"the model analyses the column {name!r}",
+            place={"column": name},
+            hint="name a column that was left out of the fit",
+        )
+    options = reading_of(click.get_current_context().params)
+    source = open_files(files, columns=columns, id_column=name, options=options)
+    values = np.concatenate([np.asarray(chunk.ids, dtype=object) for chunk in source.chunks()])
+    return np.array([_category(value) for value in values], dtype=object)
+
+
+def _category(value: object) -> str | None:
+    return None if value is None or value != value or value == "" else str(value)

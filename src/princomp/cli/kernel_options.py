@@ -1,0 +1,182 @@
+"""``fit --kernel``: its options, the estimator, and the options that it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from princomp.cli.actions import refuse_no_components
+from princomp.cli.options import refuse_with, refuse_without, with_options
+
+if TYPE_CHECKING:
+    from princomp.kernel_pca import KernelPCA
+
+__all__ = [
+    "NO_LOADINGS",
+    "check_kernel",
+    "cost_notes",
+    "kernel_estimator",
+    "kernel_options",
+]
+
+# The same as KERNELS of kernel_pca, whose import would add half a second to --help; tested.
+KERNELS = (
+    *("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "chi2", "additive_chi2"),
+    "precomputed",
+)
+NO_LOADINGS = "a kernel PCA has no loadings: its axes lie in the feature space of the kernel"
+
+# Rows from which computing the kernel of all pairs takes minutes.
+_MANY = 50_000
+# Options of a kernel PCA only, with the names of their parameters.
+_PARAMETERS = {
+    "gamma": "gamma",
+    "degree": "degree",
+    "coef0": "coef0",
+    "approximation": "approximation",
+    "landmarks": "n_landmarks",
+    "landmark_rule": "landmarks",
+    "pre_image": "pre_image",
+    "alpha": "alpha",
+}
+# Options that a kernel PCA would ignore: name, default, reason.
+_REFUSED = (
+    ("robust", False, "choose one of the two"),
+    ("constant", "error", "leave constant columns out"),
+    ("no_center", False, "rows are centred in the feature space"),
+    ("solver", "auto", "the solver is chosen by the size of the kernel matrix"),
+    ("checkpoint", None, "a kernel PCA cannot be resumed; leave it out"),
+)
+
+
+def _number_or(word: str, kind: type[int] | type[float]) -> Callable[..., int | float | str | None]:
+    """Return a callback that reads a number of at least 1 (int) or 0 (float), or a word."""
+    least = 1 if kind is int else 0
+    valid = f"{'a whole' if kind is int else 'a'} number of at least {least}"
+
+    def read(_: click.Context, __: click.Parameter, value: str | None) -> int | float | str | None:
+        if value is None or value == word:
+            return value
+        try:
+            number = kind(value)
+        except ValueError:
+            number = kind(-1)
+        if number < least:
+            raise click.BadParameter(f"{value!r} is not {valid} or {word!r}")
+        return number
+
+    return read
+
+
+kernel_options = with_options(
+    click.option(
+        "--kernel",
+        type=click.Choice(KERNELS),
+        help="Fit a KernelPCA: components in the feature space of a kernel.",
+    ),
+    click.option(
+        "--gamma",
+        callback=_number_or("median", float),
+        metavar="NUMBER|median",
+        help="Gamma of the kernel; median is computed from distances of rows. 1/p by default.",
+    ),
+    click.option("--degree", type=click.FloatRange(min=0), help="Degree of --kernel poly; 3."),
+    click.option("--coef0", type=float, help="Constant of --kernel poly and sigmoid; 1."),
+    click.option(
+        "--approximation",
+        type=click.Choice(["nystrom", "features"]),
+        help="Approximate the kernel by landmarks or random features, for any number of rows.",
+    ),
+    click.option(
+        "--landmarks",
+        callback=_number_or("auto", int),
+        metavar="N|auto",
+        help="Number of landmarks or features; as many as needed by default.",
+    ),
+    click.option(
+        "--landmark-rule",
+        type=click.Choice(["uniform", "kmeans", "leverage"]),
+        help="How landmarks are chosen; uniform.",
+    ),
+    click.option(
+        "--pre-image",
+        type=click.Choice(["ridge", "fixed_point", "distance"]),
+        help="How 'princomp inverse' finds rows; none by default.",
+    ),
+    click.option("--alpha", type=click.FloatRange(min=0), help="Penalty of --pre-image ridge; 1."),
+)
+
+
+def check_kernel(options: dict[str, Any]) -> None:
+    """Refuse options that cannot be used together.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    kernel, approximation = options["kernel"], options["approximation"]
+    with_gamma = ("poly", "rbf", "sigmoid", "laplacian", "chi2")
+    needs = {
+        "gamma": (kernel in with_gamma, f"--kernel {', '.join(with_gamma)}"),
+        "degree": (kernel == "poly", "--kernel poly"),
+        "coef0": (kernel in ("poly", "sigmoid"), "--kernel poly or sigmoid"),
+        "approximation": (kernel is not None, "--kernel"),
+        "landmarks": (approximation is not None, "--approximation nystrom or features"),
+        "landmark_rule": (approximation == "nystrom", "--approximation nystrom"),
+        "pre_image": (kernel is not None, "--kernel"),
+        "alpha": (options["pre_image"] == "ridge", "--pre-image ridge"),
+    }
+    refuse_without(options, needs)
+    if kernel is None:
+        return
+    if isinstance(options["k"], str):
+        raise click.UsageError(
+            f"-k {options['k']} is a rule for a linear PCA; with --kernel give a number or a "
+            "fraction"
+        )
+    if kernel == "precomputed" and options["scale"] != "none":
+        raise click.UsageError("--scale needs columns of rows, which --kernel precomputed has not")
+    refuse_with("--kernel", options, _REFUSED)
+    if options["alpha"] is not None and kernel == "linear":
+        raise click.UsageError("--alpha has no effect with --kernel linear: its inverse is exact")
+    if approximation == "features" and options["pre_image"] is not None:
+        raise click.UsageError(
+            "--pre-image needs rows, which random features do not keep: choose --approximation "
+            "nystrom"
+        )
+
+
+def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
+    """Return the estimator that the options describe.
+
+    Raises
+    ------
+    ParameterError
+        For a pre-image that the kernel does not allow, and the like, before any row is read.
+    """
+    from princomp.kernel_pca import KernelParameters, KernelPCA
+
+    refuse_no_components(options)
+    names = {**_PARAMETERS, "seed": "random_state"}
+    model = KernelPCA(
+        options["k"],
+        kernel=options["kernel"],
+        missing=options["missing"],
+        memory_limit=options["memory"],
+        scale=None if options["scale"] == "none" else options["scale"],
+        **{names[name]: options[name] for name in names if options[name] is not None},
+    )
+    KernelParameters.of(model)
+    return model
+
+
+def cost_notes(options: dict[str, Any], rows: int | None) -> list[str]:
+    """Return a note before an exact fit of many rows."""
+    if not options["kernel"] or options["approximation"] or rows is None or rows <= _MANY:
+        return []
+    return [
+        f"an exact kernel PCA computes the kernel of each pair of {rows:,} rows many times; "
+        "--approximation nystrom reads them once"
+    ]

@@ -1,0 +1,60 @@
+"""Options that say how a table is written and which of its columns are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from princomp.cli.options import names_option, with_options
+
+if TYPE_CHECKING:
+    from princomp.io import ReadOptions
+
+__all__ = ["read_options", "reading_of"]
+
+_NAMES = ("sep", "decimal", "thousands", "encoding", "skip", "skip_end", "comment", "sheet")
+
+
+def _separator(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    return {"tab": "\t", "\\t": "\t", "space": " "}.get(value or "", value)
+
+
+read_options = with_options(
+    click.option("--no-id", is_flag=True, help="Take no column for the names of the rows."),
+    click.option("--sep", callback=_separator, metavar="CHAR", help="Separator: , ; | tab space."),
+    click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark."),
+    click.option("--thousands", metavar="CHAR", help="Separator of thousands."),
+    click.option("--encoding", metavar="NAME", help="Encoding of the text, such as cp1252."),
+    names_option("--na", "Words that mark a missing cell, besides empty, NA, NaN, null."),
+    click.option("--skip", type=click.IntRange(min=0), metavar="N", help="Lines before the table."),
+    click.option(
+        "--skip-end",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Rows at the end that are no data, such as totals.",
+    ),
+    click.option(
+        "--header/--no-header", default=None, help="Whether the first line names the columns."
+    ),
+    click.option("--header-lines", type=click.IntRange(1, 2), help="Lines of names: 2 are joined."),
+    click.option("--comment", metavar="CHAR", help="Leave out lines that begin with it."),
+    click.option("--sheet", metavar="NAME|N", help="Sheet of a workbook; the first by default."),
+    click.option(
+        "--untrusted",
+        is_flag=True,
+        help="Read files in a process of its own, with limited memory and time.",
+    ),
+)
+
+
+def reading_of(options: dict[str, Any]) -> ReadOptions:
+    """Return the reading options given; the others are detected from the file."""
+    from princomp.io import ReadOptions
+
+    given = {name: options.get(name) for name in _NAMES}
+    header = options.get("header_lines") if options.get("header") is None else options["header"]
+    untrusted = bool(options.get("untrusted"))
+    return ReadOptions.of(
+        {**given, "na": options.get("na") or (), "header": header, "untrusted": untrusted}
+    )

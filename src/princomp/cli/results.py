@@ -1,0 +1,157 @@
+"""Results of commands: the files of a fit, and rows that are written block by block."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from princomp.cli.printed import print_json, print_notes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from princomp.cli.actions import Model
+    from princomp.io import Source
+    from princomp.linalg import FloatArray
+
+__all__ = ["hand_over", "result_files", "write_results", "write_scores"]
+
+_TABLES = ("scores", "loadings", "eigenvalues")
+
+
+def result_files(stem: str, options: dict[str, Any]) -> dict[str, Path]:
+    """Where the results of a fit go."""
+    folder = options["output"] or Path(f"{stem}_pca")
+    tables = ["loadings", "eigenvalues"] if options["no_scores"] else list(_TABLES)
+    if options.get("kernel"):
+        tables.remove("loadings")
+    if options.get("robust") and not options["no_scores"]:
+        tables.append("outliers")
+    files = {name: folder / f"{name}.{options['kind']}" for name in tables}
+    return {**files, "model": options["model"] or folder / "model.pca"}
+
+
+def write_results(
+    model: Model, source: Source, files: dict[str, Path], force: bool, quiet: bool
+) -> None:
+    """Write scores, eigenvalues, the model, and loadings where there are any."""
+    from princomp.core import FittedModel, PCAModel, fitted_model, save_model
+    from princomp.io import write_table
+    from princomp.reports import columns_of, component_names, rates_table
+
+    fitted: FittedModel[Any] = fitted_model(model)
+    components = component_names(fitted.k)
+    all_components, rates = rates_table(model)
+    if "scores" in files:
+        file, n = files["scores"], fitted.n_samples
+        write_scores(fitted.chunk_scores, source, file, components, force, quiet, n)
+    if "loadings" in files:
+        write_table(
+            files["loadings"],
+            columns=components,
+            data=fitted.result.loadings if isinstance(model, PCAModel) else model.loadings_,
+            ids=list(map(str, columns_of(model))),
+            id_column="variable",
+            force=force,
+        )
+    write_table(
+        files["eigenvalues"],
+        columns=["eigenvalue", "contribution_rate", "accumulated_rate"],
+        data=rates,
+        ids=all_components,
+        id_column="component",
+        force=force,
+    )
+    if isinstance(model, PCAModel):
+        save_model(files["model"], model, overwrite=force)
+    else:
+        model.save(files["model"], overwrite=force)
+
+
+def write_scores(
+    scores: Callable[[Any, Source, int], FloatArray],
+    source: Source,
+    file: Path,
+    components: list[str],
+    force: bool,
+    quiet: bool,
+    n: int | None = None,
+) -> None:
+    """Write the scores of a source, block by block; ``n`` rows are expected if it has no count."""
+    from princomp.cli.watching import progress_bar
+    from princomp.engines import ProgressReporter
+    from princomp.io import open_table
+
+    with (
+        progress_bar(quiet) as tell,
+        open_table(
+            file,
+            columns=components,
+            id_column=source.id_column or "row",
+            with_ids=True,
+            dtype=source.dtype,
+            rows=source.rows,
+            force=force,
+        ) as table,
+    ):
+        teller, at = ProgressReporter(tell), 0
+        teller.begin("scores", source.rows or n, source.p * source.dtype.itemsize)
+        for chunk in source.chunks():
+            m = chunk.data.shape[0]
+            ids = row_numbers(at, m) if chunk.ids is None else chunk.ids
+            table.write(scores(chunk.data, source, at), ids)
+            at += m
+            teller.advance(at)
+
+
+def row_numbers(first: int, count: int) -> NDArray[Any]:
+    """Numbers of rows that have no names, from 0."""
+    import numpy as np
+
+    return np.arange(first, first + count).astype(object)
+
+
+def hand_over(
+    command: str,
+    source: Source,
+    made: Callable[[Source], Iterator[tuple[Any, Any]]],
+    columns: list[str],
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+    notes: list[str],
+) -> None:
+    """Write what is made of a source to a file or stdout, or put it into the document."""
+    from princomp.io import open_table
+    from princomp.reports import document, of_rows
+
+    if as_json and output is None:
+        import numpy as np
+
+        blocks = list(made(source))
+        ids = None if source.id_column is None else np.concatenate([ids for _, ids in blocks])
+        data = np.concatenate([data for data, _ in blocks])
+        print_json(of_rows(command, columns, data, ids, notes))
+        return
+    rows, keyed = 0, command == "transform"
+    with open_table(
+        sys.stdout.buffer if output is None else output,
+        columns=columns,
+        id_column=source.id_column or ("row" if keyed else None),
+        with_ids=keyed or source.id_column is not None,
+        dtype=source.dtype,
+        rows=source.rows,
+        force=force,
+    ) as table:
+        for data, ids in made(source):
+            if keyed and ids is None:
+                ids = row_numbers(rows, len(data))
+            table.write(data, ids)
+            rows += len(data)
+    if as_json:
+        files = {"data": str(output)}
+        print_json(document(command, rows=rows, columns=columns, notes=notes, files=files))
+    else:
+        print_notes(notes)

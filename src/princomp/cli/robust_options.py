@@ -1,0 +1,100 @@
+"""``fit --robust``: the estimator, the options that it refuses, and the table of outliers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from princomp.cli.options import refuse_with, refuse_without
+
+if TYPE_CHECKING:
+    from princomp.estimators import RobustPCA
+    from princomp.io import Source
+
+__all__ = ["check_robust", "robust_estimator", "robust_hint", "write_outliers"]
+
+# Options that a robust fit would ignore: name, default, reason.
+_REFUSED = (
+    ("missing", "error", "a robust fit needs complete rows"),
+    ("solver", "auto", "a robust fit has one solver"),
+    ("constant", "error", "leave constant columns out"),
+    ("no_center", False, "a robust fit estimates the centre"),
+    ("memory", None, "a robust fit needs all rows in memory"),
+    ("checkpoint", None, "a robust fit needs all rows in memory and cannot be resumed"),
+)
+
+
+def check_robust(options: dict[str, Any]) -> None:
+    """Refuse options that cannot be used together.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    seeded = options["robust"] or options["approximation"] is not None
+    needs = {
+        "support": (options["robust"], "--robust"),
+        "seed": (seeded, "--robust or --approximation"),
+    }
+    refuse_without(options, needs)
+    if not options["robust"]:
+        if options["scale"] == "mad":
+            raise click.UsageError(
+                "--scale mad is an option of robust fits: add --robust, or choose unit"
+            )
+        return
+    if isinstance(options["k"], str):
+        raise click.UsageError(
+            f"-k {options['k']} is a rule for a plain PCA; with --robust give a number or a "
+            "fraction"
+        )
+    if options["scale"] not in ("none", "mad"):
+        raise click.UsageError(
+            f"--scale {options['scale']} is not robust: outliers change it most; with --robust "
+            "choose mad"
+        )
+    refuse_with("--robust", options, _REFUSED)
+
+
+def robust_estimator(options: dict[str, Any]) -> RobustPCA:
+    """Return the estimator that the options describe."""
+    from princomp.estimators import RobustPCA
+
+    return RobustPCA(
+        options["k"],
+        support=0.75 if options["support"] is None else options["support"],
+        scale=None if options["scale"] == "none" else options["scale"],
+        random_state=options["seed"] or 0,
+    )
+
+
+def robust_hint(model: RobustPCA, source: Source) -> str | None:
+    """Return the note on columns of unequal scale; None where the rows cannot be read again."""
+    from princomp.io import read_whole
+    from princomp.reports import scale_hint
+
+    if model.scale_ is not None or not source.repeatable:
+        return None
+    return scale_hint(model, read_whole(source))
+
+
+def write_outliers(model: RobustPCA, source: Source, file: Path, force: bool) -> None:
+    """Write the distances of each row, and whether either is beyond its cut-off."""
+    import numpy as np
+
+    from princomp.io import write_table
+
+    ids = None
+    if source.id_column is not None:
+        ids = np.concatenate([chunk.ids for chunk in source.chunks() if chunk.ids is not None])
+    found = (model.score_distances_, model.orthogonal_distances_, model.outliers_)
+    write_table(
+        file,
+        columns=["score_distance", "orthogonal_distance", "outlier"],
+        data=np.column_stack(found).astype(np.float64),
+        ids=ids,
+        id_column=source.id_column,
+        force=force,
+    )

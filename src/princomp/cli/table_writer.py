@@ -1,0 +1,81 @@
+"""Tables of text and numbers: to a file in the format of its extension, or as CSV to stdout."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from princomp import errors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["check_extension", "write_columns"]
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_COLUMNAR = (".parquet", ".arrow", ".feather")
+
+
+def check_extension(output: Path) -> None:
+    """Refuse an extension that is not a format of such a table.
+
+    Raises
+    ------
+    ParameterError
+    """
+    known = (*_DELIMITERS, *_COLUMNAR)
+    if output.suffix.lower() not in known:
+        raise errors.ParameterError(
+            f"{output}: unknown file extension for a table of text and numbers",
+            place={"file": str(output)},
+            hint=f"use one of {', '.join(known)}",
+        )
+
+
+def write_columns(output: Path | None, columns: dict[str, NDArray[Any]], force: bool) -> None:
+    """Write columns (n,) by name; a text that is None is an empty cell.
+
+    Raises
+    ------
+    OutputExistsError, OutputError
+    """
+    from princomp.io import atomic_write
+
+    if output is None:
+        sys.stdout.buffer.write(_delimited(columns, ","))
+        return
+    kind = output.suffix.lower()
+    with atomic_write(output, force=force) as file:
+        if kind in _DELIMITERS:
+            file.write(_delimited(columns, _DELIMITERS[kind]))
+        else:
+            _write_columnar(file, columns, kind)
+
+
+def _delimited(columns: dict[str, NDArray[Any]], delimiter: str) -> bytes:
+    from princomp.io import csv_text
+
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(map(csv_text, columns))
+    # Python's own numbers are written with the shortest decimals that read back the same.
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    writer.writerows(
+        [csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
+    return text.getvalue().encode()
+
+
+def _write_columnar(file: BinaryIO, columns: dict[str, NDArray[Any]], kind: str) -> None:
+    from princomp.io import need_pyarrow
+
+    pa = need_pyarrow("pyarrow")
+    table = pa.table({name: pa.array(column.tolist()) for name, column in columns.items()})
+    if kind == ".parquet":
+        need_pyarrow("pyarrow.parquet").write_table(table, file)
+        return
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)

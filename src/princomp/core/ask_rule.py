@@ -1,0 +1,191 @@
+"""Ask a rule for the number of components: what it may know, and what its answer means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from princomp.core.request import Request
+from princomp.engines import drop_incomplete
+from princomp.errors import DataError, NotAvailableError
+from princomp.io import Source
+from princomp.linalg import FloatArray, seed_of
+from princomp.rules import RULES, Decision, Known, Rule, apply_rule
+from princomp.solvers import Spectrum
+from princomp.summaries import is_sparse
+
+if TYPE_CHECKING:
+    from princomp.core.context import FitContext
+    from princomp.core.routes.base import Summary
+
+# A rule that draws rows again and again takes so many numbers of them at most.
+_MOST_NUMBERS, _FEWEST_ROWS = 2**24, 200
+
+
+class RuleQuestion:
+    """A rule and its question, which is repeated only when more is known.
+
+    Parameters
+    ----------
+    fit : FitContext
+    rule : Rule
+    summary : Moments, Triangle, Columns or Sketch
+        Of the rows as they were given.
+    ready : the same, centred and scaled
+    scale : ndarray of shape (p,), optional
+    """
+
+    def __init__(
+        self,
+        fit: FitContext,
+        rule: Rule,
+        summary: Summary,
+        ready: Summary,
+        scale: FloatArray | None,
+    ) -> None:
+        self.rule = rule
+        self.decision: Decision | None = None
+        self._fit, self._summary, self._ready, self._scale = fit, summary, ready, scale
+        self._asked: bytes | None = None
+        self._seed = seed_of(fit.request.random_state)
+
+    def answer(self, spectrum: Spectrum, most: int, *, complete: bool) -> int | None:
+        """The number of components, or None when more variances are needed to say.
+
+        Raises
+        ------
+        DataError, NotAvailableError
+            When the rule has no answer, with its reason.
+        """
+        key = b"rows" if self.rule.needs == "rows" else spectrum.variances.tobytes()
+        if self.decision is None or key != self._asked:
+            self.decision = self._ask(spectrum, complete)
+            self._asked = key
+        if self.decision is None:
+            return None
+        k = self.decision.k
+        assert k is not None
+        return None if not complete and k > spectrum.k else min(int(k), most)
+
+    def _ask(self, spectrum: Spectrum, complete: bool) -> Decision | None:
+        rule, known = self.rule, self._known(spectrum, complete)
+        decision = apply_rule(rule, known)
+        if decision is None:
+            if complete:
+                raise _no_answer(rule.name, "asks for more variances than there are", known)
+            return None
+        if decision.k is None:
+            raise _no_answer(rule.name, decision.reason, known)
+        return decision
+
+    def _known(self, spectrum: Spectrum, complete: bool) -> Known:
+        fit, request, summary = self._fit, self._fit.request, self._summary
+        why = _no_rows(fit)
+        return Known(
+            variances=spectrum.variances,
+            total=spectrum.total,
+            columns=summary.p,
+            rows=None if fit.n is None else float(summary.rows),
+            column_variances=np.maximum(
+                np.asarray(self._ready.column_scatter) / (summary.rows - 1.0), 0.0
+            ),
+            centred=request.center,
+            standardised=request.center
+            and isinstance(request.scale, str)
+            and request.scale == "unit",
+            resolution=spectrum.resolution,
+            complete=complete,
+            table=None if why else self._table,
+            no_table=why,
+            seed=self._seed,
+            tell=_ignore_progress if fit.run is None else fit.run.report_draws,
+            sampled="" if why else self._sampled(),
+        )
+
+    def _sample_size(self) -> int | None:
+        """Rows that a rule draws from, where not all of them."""
+        n, p = self._fit.rows.shape
+        return None if n * p <= _MOST_NUMBERS else min(n, max(_FEWEST_ROWS, _MOST_NUMBERS // p))
+
+    def _sampled(self) -> str:
+        count, n = self._sample_size(), self._fit.rows.shape[0]
+        return "" if count in (None, n) else f"on {count:,} of {n:,} rows, drawn at random"
+
+    def _table(self) -> FloatArray:
+        """The analysed rows in memory (n, p), or a sample of them."""
+        fit, summary = self._fit, self._summary
+        rows, count = fit.rows, self._sample_size()
+        if count not in (None, rows.shape[0]):
+            chosen = np.random.default_rng(self._seed).permutation(rows.shape[0])[:count]
+            rows = rows[np.sort(chosen)]
+        if fit.request.drop:
+            rows = drop_incomplete(rows, None)[0]
+        rows = rows.toarray() if is_sparse(rows) else rows
+        table = np.array(rows, dtype=np.float64)
+        if fit.request.center:
+            table -= summary.mean
+            table -= summary.mean_low
+        if self._scale is not None:
+            table /= self._scale
+        return table
+
+
+def draws_rows(wanted: int | float | str | Rule | None) -> bool:
+    """Whether ``n_components`` is a rule that draws from the rows, or can do so."""
+    if isinstance(wanted, int | float | None):
+        return False
+    rule = RULES[wanted]() if isinstance(wanted, str) else wanted
+    return any(one.needs == "rows" for one in getattr(rule, "rules", (rule,)))
+
+
+def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
+    """Refuse a rule that needs rows where there are none, before any work.
+
+    Raises
+    ------
+    NotAvailableError
+    """
+    wanted = request.n_components
+    if isinstance(wanted, int | float | None):
+        return
+    rule = RULES[wanted]() if isinstance(wanted, str) else wanted
+    if rule.needs != "rows":
+        return
+    why = "it draws from the rows, and they are not kept" if fit is None else _no_rows(fit)
+    if why:
+        raise _unavailable(rule.name, why)
+
+
+def _no_rows(fit: FitContext) -> str:
+    """Why a rule cannot draw from the rows; empty where it can."""
+    if fit.rows is None:
+        return "it draws from the rows, and only a summary of them is there"
+    if isinstance(fit.rows, Source):
+        return "it draws from the rows, and they are read block by block"
+    if fit.weights is not None:
+        return "it draws from the rows, and they have weights"
+    return ""
+
+
+def _ignore_progress(step: str, done: int, total: int) -> None:
+    pass
+
+
+def _no_answer(name: str, reason: str, known: Known) -> DataError | NotAvailableError:
+    if known.no_table and known.no_table in reason:
+        return _unavailable(name, known.no_table)
+    return DataError(
+        f"n_components={name!r} {reason}",
+        place={"parameter": "n_components"},
+        hint="take another rule or a number: princomp.choose(X) shows what each rule says",
+    )
+
+
+def _unavailable(name: str, why: str) -> NotAvailableError:
+    return NotAvailableError(
+        f"n_components={name!r} does not apply: {why}",
+        place={"parameter": "n_components"},
+        hint="take a rule of the variances alone, such as 'parallel', 'gavish-donoho' or 'gcv'; "
+        "or fit an array of some of the rows",
+    )

@@ -1,0 +1,220 @@
+"""One verdict for each component: whether its axis can be interpreted.
+
+The verdict is the same wherever it is shown: on the command line, in notebooks, tables, figures
+and reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaincinv
+
+from princomp.core.fitted import Fitted
+from princomp.linalg import FloatArray
+
+__all__ = ["Verdict", "component_ranges", "unequal_columns", "verdict_lines", "verdicts"]
+
+# Each kind, from the best to the worst, and what it says of an axis.
+_KINDS = {
+    "solid": "another sample would give nearly the same axis",
+    "untested": "nothing tells how far the axis would turn in another sample",
+    "unstable": "do not interpret such an axis on its own",
+    "inseparable": "variances are equal up to rounding: interpret their space, not the axes",
+    "below resolution": "the variance is rounding error: do not interpret it",
+}
+# Axes that differ by more than this between samples, in degrees, should not be interpreted.
+_LOOSE = 45.0
+# Columns whose variances differ by more than this make an unscaled PCA a PCA of one column.
+_UNEQUAL = 1000.0
+
+
+class Verdict(NamedTuple):
+    """Whether the axis of a component can be interpreted.
+
+    Attributes
+    ----------
+    component : str
+        "PC1", "PC2", …
+    kind : str
+        "solid": another sample of rows would give nearly the same axis. "unstable": it would
+        give another one. "inseparable": a neighbour has the same variance up to rounding, so
+        only the plane of both is determined. "below resolution": the variance is rounding
+        error. "untested": nothing tells how far the axis would turn.
+    angle : float
+        In 95% of samples the axis turns by at most this many degrees; NaN if unknown.
+    partners : tuple of str
+        Neighbours that the component cannot be separated from.
+    bootstrapped : bool
+        Whether the angle is from a bootstrap; otherwise it is an approximation for normal rows.
+    """
+
+    component: str
+    kind: str
+    angle: float
+    partners: tuple[str, ...] = ()
+    bootstrapped: bool = False
+
+    @property
+    def interpretable(self) -> bool:
+        """Whether nothing speaks against interpreting the axis on its own."""
+        return self.kind in ("solid", "untested")
+
+    @property
+    def reason(self) -> str:
+        """The reason in a few words."""
+        if self.kind == "inseparable":
+            return f"same variance as {' and '.join(self.partners)} up to rounding"
+        if self.kind == "below resolution":
+            return "its variance is rounding error"
+        if self.kind == "untested":
+            return "how far its axis would turn in another sample is not known"
+        return f"its axis turns by up to {self.angle:.0f}° in another sample"
+
+
+def verdicts(fitted: Fitted, angles: ArrayLike | None = None) -> tuple[Verdict, ...]:
+    """Judge the components that a fit kept.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    angles : array of shape (k,), optional
+        Angles in degrees that the axes exceed in 5% of bootstrap resamples. By default they
+        are approximated for normal rows.
+
+    Returns
+    -------
+    tuple of Verdict
+        One for each of the k components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> from princomp.core import fitted_model, verdicts
+    >>> X = np.random.default_rng(0).standard_normal((200, 3)) * [5, 1, 1]
+    >>> [one.kind for one in verdicts(fitted_model(PCA().fit(X)).result)]
+    ['solid', 'unstable', 'unstable']
+    """
+    turned = axis_angles(fitted) if angles is None else np.asarray(angles, dtype=np.float64)
+    noise = fitted.certificate.below_resolution
+    partners: list[list[int]] = [[] for _ in range(fitted.k)]
+    for a, b in fitted.certificate.inseparable:
+        for one, other in ((a, b), (b, a)):
+            if one < fitted.k:
+                partners[one].append(other)
+    found = []
+    for i in range(fitted.k):
+        names = tuple(f"PC{j + 1}" for j in partners[i])
+        if noise[i]:
+            kind = "below resolution"
+        elif names:
+            kind = "inseparable"
+        elif np.isnan(turned[i]):
+            kind = "untested"
+        else:
+            kind = "unstable" if turned[i] > _LOOSE else "solid"
+        angle = float(turned[i])
+        found.append(Verdict(f"PC{i + 1}", kind, angle, names, angles is not None))
+    return tuple(found)
+
+
+def axis_angles(fitted: Fitted) -> FloatArray:
+    """Angles (k,) in degrees that axes exceed in 5% of samples of normal rows; NaN if unknown.
+
+    The entry of axis i along axis j has the asymptotic variance λᵢλⱼ / ((n − 1)(λᵢ − λⱼ)²)
+    (Anderson 1963). The quantile of the sum of squares is that of a scaled χ² with the same mean
+    and variance. Variances that the fit did not compute count as their mean; if the first of them
+    is unknown, so is the angle of the last component.
+    """
+    spectrum, k = fitted.spectrum, fitted.k
+    found = np.full(k, np.nan)
+    rows = fitted.summary.rows - 1.0
+    if fitted.n_samples is None or not spectrum.total > 0 or rows <= 0:
+        return found
+    rank = int(min(fitted.p, fitted.analysed.rank_limit))
+    known = spectrum.variances[:rank] / spectrum.total
+    others, counts = known, np.ones(len(known))
+    if len(known) < rank:
+        rest = max(0.0, 1.0 - float(known.sum())) / (rank - len(known))
+        others, counts = np.append(known, rest), np.append(counts, rank - len(known))
+    for i in range(min(k, len(known) if len(known) == rank else len(known) - 1)):
+        gaps = known[i] - others
+        gaps[i] = np.inf
+        if not known[i] > 0 or not gaps.all():
+            found[i] = 90.0
+            continue
+        entries = known[i] * others / (rows * gaps**2)
+        mean, spread = float(counts @ entries), float(counts @ entries**2)
+        if not mean > 0:
+            found[i] = 0.0
+            continue
+        if not np.isfinite(spread):
+            found[i] = 90.0
+            continue
+        freedom = mean**2 / spread
+        tangent = 2.0 * spread / mean * float(gammaincinv(freedom / 2.0, 0.95))
+        found[i] = np.degrees(np.arctan(np.sqrt(tangent)))
+    return found
+
+
+def verdict_lines(found: Sequence[Verdict]) -> list[str]:
+    r"""Return a line for each kind of verdict, at most five, from the best to the worst.
+
+    Examples
+    --------
+    >>> from princomp.core import Verdict, verdict_lines
+    >>> found = [Verdict("PC1", "solid", 9.6), Verdict("PC2", "below resolution", 90.0)]
+    >>> print("\n".join(verdict_lines(found)))
+    solid: PC1 (axis within 10° in another sample)
+    below resolution: PC2: the variance is rounding error: do not interpret it
+    """
+    lines = []
+    for kind, meaning in _KINDS.items():
+        of_kind = [one for one in found if one.kind == kind]
+        if not of_kind:
+            continue
+        angles = [one.angle for one in of_kind]
+        axes = "axes" if len(of_kind) > 1 else "axis"
+        turns = f" ({axes} within {max(angles):.0f}° in another sample)"
+        turns = turns if kind in ("solid", "unstable") else ""
+        names = component_ranges([one.component for one in of_kind])
+        lines.append(f"{kind}: {names}{turns}" + ("" if kind == "solid" else f": {meaning}"))
+    return lines
+
+
+def component_ranges(names: Sequence[str]) -> str:
+    """Join names of components, in order: ``PC1, PC3 to PC7``."""
+    numbers = [int(name.removeprefix("PC")) for name in names]
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    texts = []
+    for run in runs:
+        ends = [f"PC{run[0]}", f"PC{run[-1]}"]
+        texts += [" to ".join(ends)] if len(run) > 2 else [f"PC{number}" for number in run]
+    return ", ".join(texts)
+
+
+def unequal_columns(variances: FloatArray, names: list[str] | None) -> str | None:
+    """Describe columns whose variances differ so much that few of them decide an unscaled PCA.
+
+    Returns
+    -------
+    str or None
+        "the variances of the columns differ 36,610-fold and 'Assault' has the largest"
+    """
+    varied: NDArray[np.float64] = variances[variances > 0]
+    if not varied.size or varied.max() <= _UNEQUAL * varied.min():
+        return None
+    top = int(np.argmax(variances))
+    name = f"column {top}" if names is None else repr(names[top])
+    ratio = varied.max() / varied.min()
+    times = f"{ratio:,.0f}" if ratio < 1e9 else f"{ratio:.0e}"
+    return f"variances of the columns differ {times}-fold and {name} has the largest"

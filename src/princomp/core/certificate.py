@@ -1,0 +1,179 @@
+"""What can be promised of a result: measured, not assumed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.linalg import FloatArray
+from princomp.solvers import Spectrum
+from princomp.summaries import Columns, Moments, Sketch, Triangle
+
+# Axes are called inseparable when the gap leaves them fewer than this many correct digits:
+# by Davis & Kahan (1970) the angle is at most error / gap.
+_DIGITS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How far a fit can be trusted.
+
+    Attributes
+    ----------
+    residuals : ndarray of shape (k,)
+        ‖Cv − λv‖ / λ₁ of each component, an estimate where rows were only sketched; NaN
+        where the fit kept nothing to measure it by.
+    orthogonality : float
+        Largest entry of VVᵀ − I in absolute value.
+    below_resolution : ndarray of bool of shape (k,)
+        Variances that this route cannot tell from zero: noise.
+    inseparable : list of (int, int)
+        Neighbours, counted from 0, whose variances are too close for the precision:
+        their plane is right, the axes in it are not determined. The last pair may
+        name the first component that was not kept.
+    missed : float or None
+        Probability, at most, that a component is missing whose variance is larger than that of
+        the last one: 0 where all variances were computed, None where it is not known.
+    passes : int
+        Times that the rows were read.
+    bytes_read : int
+        Bytes of rows that went into the fit.
+    against_rows : bool
+        Whether the residuals were measured with the rows, as :meth:`princomp.PCA.verify` does,
+        rather than with the summary that the fit kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> X = np.array([[1.0, 2, 3], [2, 1, 3], [3, 4, 7], [4, 3, 7]])
+    >>> model = PCA().fit(X)
+    >>> model.certificate_.below_resolution
+    array([False, False,  True])
+    """
+
+    residuals: FloatArray
+    orthogonality: float
+    below_resolution: NDArray[np.bool_]
+    inseparable: list[tuple[int, int]]
+    missed: float | None
+    passes: int
+    bytes_read: int
+    against_rows: bool = False
+
+    @property
+    def missed_in_words(self) -> str:
+        """Whether a component of larger variance may be missing."""
+        if self.missed is None or self.missed >= 1.0:
+            return "not known"
+        return f"probability at most {self.missed:.1e}" if self.missed else "no"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; NaN becomes null."""
+        residuals = [None if np.isnan(r) else float(r) for r in self.residuals]
+        return {
+            "residuals": residuals,
+            "orthogonality": self.orthogonality,
+            "below_resolution": self.below_resolution.tolist(),
+            "inseparable": [list(pair) for pair in self.inseparable],
+            "missed": self.missed,
+            "passes": self.passes,
+            "bytes_read": self.bytes_read,
+            "against_rows": self.against_rows,
+        }
+
+    def to_json(self) -> str:
+        """The certificate as a JSON object."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def __str__(self) -> str:
+        known = self.residuals[~np.isnan(self.residuals)]
+        worst = f"{known.max():.1e}" if known.size else "not measured"
+        worst += ", measured with the rows" if self.against_rows else ""
+        noise = np.flatnonzero(self.below_resolution)
+        pairs = ", ".join(f"{a + 1} and {b + 1}" for a, b in self.inseparable[:8])
+        more = len(self.inseparable) - 8
+        return "\n".join(
+            [
+                "Certificate",
+                f"  largest residual      {worst}",
+                f"  loss of orthogonality {self.orthogonality:.1e}",
+                f"  below resolution      {_listed(noise)}",
+                f"  inseparable           {(pairs or 'none') + (f' and {more} more' * (more > 0))}",
+                f"  larger one missed     {self.missed_in_words}",
+                f"  passes                {self.passes}",
+                f"  bytes read            {self.bytes_read:,}",
+            ]
+        )
+
+
+def _listed(components: NDArray[np.intp]) -> str:
+    if not components.size:
+        return "none"
+    names = ", ".join(str(i + 1) for i in components[:8])
+    more = len(components) - 8
+    return f"component {names}" + (f" and {more} more" if more > 0 else "")
+
+
+def certify(
+    spectrum: Spectrum,
+    summary: Moments | Triangle | Columns | Sketch | None,
+    k: int,
+    *,
+    passes: int | None,
+    bytes_read: int,
+) -> Certificate:
+    """Measure a spectrum against the (scaled) summary that it came from, where there is one."""
+    variances, residuals = spectrum.variances, _residuals(spectrum, summary, k)
+    return Certificate(
+        residuals,
+        spectrum.orthogonality,
+        variances[:k] <= spectrum.resolution,
+        _inseparable(spectrum, k, residuals),
+        spectrum.missed,
+        passes or 0,
+        bytes_read,
+    )
+
+
+def _residuals(
+    spectrum: Spectrum, summary: Moments | Triangle | Columns | Sketch | None, k: int
+) -> FloatArray:
+    if spectrum.residuals is not None:
+        return spectrum.residuals[:k]
+    if summary is None or isinstance(summary, Columns | Sketch):
+        return np.full(k, np.nan)
+    if spectrum.largest == 0.0:
+        return np.zeros(k)
+    axes = spectrum.axes[:k].T
+    if isinstance(summary, Moments):
+        images = summary.scatter @ axes
+    else:
+        images = summary.factor.T @ (summary.factor @ axes)
+    # Relative to λ₁ before anything is squared: a variance may be 1e300.
+    images = images / (summary.rows - 1.0) / spectrum.largest
+    shares = spectrum.variances[:k] / spectrum.largest
+    away: FloatArray = np.linalg.norm(images - axes * shares, axis=0)
+    return away
+
+
+def _inseparable(spectrum: Spectrum, k: int, residuals: FloatArray) -> list[tuple[int, int]]:
+    """Neighbours, the first left out among them, whose gap an error or a residual could fill."""
+    values = spectrum.variances[: k + 1]
+    if len(values) < 2 or values[0] == 0.0:
+        return [(i, i + 1) for i in range(len(values) - 1)]
+    shares = values / values[0]
+    error: FloatArray = np.full(len(values) - 1, spectrum.roundoff)
+    if not spectrum.squared:
+        # An error u·σ₁ in σ is 2·u·√(λ λ₁) in λ.
+        error = 2 * spectrum.roundoff * np.sqrt(shares[:-1]) + spectrum.roundoff**2
+    # A residual turns an axis as an error of the matrix does.
+    away = np.nan_to_num(residuals[: len(error)])
+    error[: len(away)] = np.maximum(error[: len(away)], away)
+    error[: len(away) - 1] = np.maximum(error[: len(away) - 1], away[1:])
+    close = (shares[:-1] - shares[1:]) < 10**_DIGITS * error
+    return [(int(i), int(i) + 1) for i in np.flatnonzero(close)]

@@ -1,0 +1,119 @@
+"""Constraints: what a parameter may be, and the error for what it may not be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from princomp.core.request import is_a
+from princomp.errors import ParameterError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A set of valid values; ``a | b`` accepts what either accepts.
+
+    Parameters
+    ----------
+    accepts : callable
+        Whether a value is valid.
+    alternatives : tuple of str
+        Complete the sentence "the parameter must be …".
+    """
+
+    accepts: Callable[[Any], bool]
+    alternatives: tuple[str, ...]
+
+    def __or__(self, other: Constraint) -> Constraint:
+        return Constraint(
+            lambda value: self.accepts(value) or other.accepts(value),
+            self.alternatives + other.alternatives,
+        )
+
+    def __str__(self) -> str:
+        *first, last = self.alternatives
+        return f"{', '.join(first)} or {last}" if first else last
+
+
+def one_of(*values: str | None) -> Constraint:
+    """Accept some words, or None."""
+    return Constraint(
+        lambda value: (value is None or isinstance(value, str)) and value in values,
+        tuple(map(repr, values)),
+    )
+
+
+def number(least: float = -np.inf, most: float = np.inf, *, interior: bool = False) -> Constraint:
+    """Accept finite numbers from ``least`` to ``most``; with ``interior`` without these two."""
+
+    def accepts(value: Any) -> bool:
+        if not (is_a(value, Real) and np.isfinite(value)):
+            return False
+        return bool(least < value < most if interior else least <= value <= most)
+
+    return Constraint(accepts, (_in_range("number", least, most, interior),))
+
+
+def whole_number(least: float = -np.inf) -> Constraint:
+    """Accept integers of at least ``least``."""
+    return Constraint(
+        lambda value: is_a(value, Integral) and bool(value >= least),
+        (_in_range("whole number", least, np.inf, False),),
+    )
+
+
+def fraction() -> Constraint:
+    """Accept numbers between 0 and 1 that are no integers."""
+    return Constraint(
+        lambda value: is_a(value, Real) and not is_a(value, Integral) and 0 < value < 1,
+        ("a fraction in (0, 1)",),
+    )
+
+
+def array(expected: str) -> Constraint:
+    """Accept what is no text: an array is checked where it is used."""
+    return Constraint(lambda value: value is not None and not isinstance(value, str), (expected,))
+
+
+FLAG = Constraint(lambda value: isinstance(value, bool | np.bool_), ("True", "False"))
+
+
+def check_parameter(name: str, value: object, constraint: Constraint) -> None:
+    """Refuse an invalid value.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not constraint.accepts(value):
+        raise ParameterError(
+            f"{name}={value!r} is not valid",
+            place={"parameter": name},
+            hint=did_you_mean(value, [one.strip("'") for one in constraint.alternatives])
+            + f"{name} must be {constraint}",
+        )
+
+
+def check_parameters(parameters: object, constraints: Mapping[str, Constraint]) -> None:
+    """Refuse an object whose attributes do not meet their constraints.
+
+    Raises
+    ------
+    ParameterError
+        For the first that does not.
+    """
+    for name, constraint in constraints.items():
+        check_parameter(name, getattr(parameters, name), constraint)
+
+
+def _in_range(kind: str, least: float, most: float, interior: bool) -> str:
+    """Name a kind of numbers with its limits."""
+    if least == -np.inf:
+        return f"a {kind}"
+    if most == np.inf:
+        return f"a {kind} {'greater than' if interior else 'of at least'} {least:g}"
+    return f"a {kind} between {least:g} and {most:g}{' (exclusive)' * interior}"

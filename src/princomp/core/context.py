@@ -1,0 +1,307 @@
+"""A fit in progress: its rows, what passes over them have found, and how many components count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from princomp.core.ask_rule import RuleQuestion
+from princomp.core.problem import Problem
+from princomp.core.request import Request, check_wanted, most_components
+from princomp.core.routes.base import Abandoned, Summary
+from princomp.engines import PartialResult, RunContext, fold
+from princomp.errors import ShapeError
+from princomp.io import refuse_changed
+from princomp.linalg import FloatArray, default_threads
+from princomp.rules import Decision, for_fraction
+from princomp.solvers import Spectrum
+from princomp.summaries import (
+    Extremes,
+    Names,
+    Pair,
+    PairOf,
+    Weights,
+    check_range,
+    check_weights,
+    divisors,
+)
+
+# Components that a truncated solver starts with when a fraction is wanted.
+FIRST_GUESS = 16
+# Below so many numbers BLAS stays on one thread by itself, as the engine knows.
+_ONE_THREAD = 2**12
+
+
+class FitContext:
+    """A fit in progress: the rows, what is asked of them, and what passes have found so far.
+
+    Parameters
+    ----------
+    request : Request
+    problem : Problem
+    rows : ndarray, CSR array or Source of shape (n, p), optional
+        None where only a summary is solved.
+    weights : ndarray of shape (n,), optional
+    names : tuple of str, optional
+        Of the columns, for messages.
+    run : RunContext, optional
+        Progress and checkpoint.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        problem: Problem,
+        rows: Any = None,
+        weights: Weights = None,
+        names: Names = None,
+        run: RunContext | None = None,
+    ) -> None:
+        self.request, self.problem = request, problem
+        self.rows, self.weights, self.names, self.run = rows, weights, names, run
+        self.n: int | None = None if rows is None else rows.shape[0]
+        self.passes = self.dropped = 0
+        self.extremes: Extremes | None = None
+        # Of a route that was abandoned.
+        self.summary: Summary | None = None
+        self.precise = False
+        self._file_states = () if problem.held else rows.file_states()
+
+    def fold(self, kind: Any, step: str, *, precise: bool = False) -> PartialResult:
+        """One pass over the rows.
+
+        Raises
+        ------
+        InputChangedError
+            When a file is not the one that it was when the fit began.
+        """
+        self.passes += 1
+        rows, drop = self.rows, self.request.drop
+        if self.run is None and type(rows) is np.ndarray and not drop and is_one_block(kind, rows):
+            # There are no blocks to cut, no threads to start and no progress to report.
+            return PartialResult(kind.of(rows, self.weights, precise=precise), 0, len(rows))
+        folded = fold(
+            kind,
+            rows,
+            self.weights,
+            drop=drop,
+            precise=precise,
+            run=self.run,
+            step_name=step,
+        )
+        if self._file_states:
+            refuse_changed(self._file_states, rows.file_states())
+        return folded
+
+    def summarise(self, kind: Any, step: str) -> Any:
+        """The summary of all rows: the one handed over by another route, or of one pass.
+
+        Raises
+        ------
+        ShapeError
+            Where there are too few rows.
+        """
+        if self.summary is not None:
+            return self.summary
+        with_range = self.request.by_range and self.extremes is None
+        folded = self.fold(
+            PairOf(kind, Extremes) if with_range else kind,
+            step,
+            # Rows that cannot be read again are multiplied in float64 at once.
+            precise=self.precise or not self.problem.repeatable,
+        )
+        summary = folded.summary
+        if isinstance(summary, Pair):
+            summary, self.extremes = summary.first, summary.second
+        if self.passes == 1:
+            self.dropped += folded.dropped
+            if self.n is None:
+                self.n = folded.rows
+                check_weights(self.weights, self.n)
+            check_rows(summary, self.n, self.dropped)
+        return summary
+
+    def analyse(self, summary: Summary) -> Analysis:
+        """What columns are divided by, the summary as it is solved, and the count.
+
+        Raises
+        ------
+        ConstantColumnError, NotAvailableError, NotFiniteError, ShapeError
+        """
+        scale = self.divisors(summary)
+        ready = prepared(summary, scale, self.request.center)
+        return Analysis(scale, ready, ComponentCount(self, summary, ready, scale))
+
+    def divisors(self, summary: Summary) -> FloatArray | None:
+        """What columns are divided by."""
+        request = self.request
+        if request.scale is None:
+            check_range(summary, self.names)
+            return None
+        return divisors(request.scale, summary, self.extremes, self.names, request.constant)
+
+    def constant_note(self, summary: Summary) -> tuple[str, ...]:
+        """A note on constant columns that were not scaled."""
+        if self.request.constant != "zero" or not isinstance(self.request.scale, str):
+            return ()
+        none = np.flatnonzero(np.asarray(summary.column_scatter) == 0)
+        if not none.size:
+            return ()
+        names = [f"x{j}" if self.names is None else str(self.names[j]) for j in none[:5]]
+        more = "" if none.size <= 5 else f" and {none.size - 5} more"
+        many = "column has" if none.size == 1 else "columns have"
+        return (f"constant {many} no part in any component: {', '.join(names)}{more}",)
+
+    def take_over(self, abandoned: Abandoned) -> None:
+        """Keep what another route left."""
+        self.summary, self.precise = abandoned.summary, abandoned.precise
+
+
+class ComponentCount:
+    """How many components to keep: a number, a fraction, or what a rule answers.
+
+    Parameters
+    ----------
+    fit : FitContext
+    summary : Moments, Triangle, Columns or Sketch
+        Of the rows as they were given.
+    ready : the same, centred and scaled
+    scale : ndarray of shape (p,), optional
+
+    Attributes
+    ----------
+    most : int
+        Components that there are.
+    exact : int or None
+        The number, where one was asked for.
+    share : float or None
+        The fraction, where one was asked for.
+    question : RuleQuestion or None
+        The rule, where one was asked for.
+    """
+
+    def __init__(
+        self, fit: FitContext, summary: Summary, ready: Summary, scale: FloatArray | None
+    ) -> None:
+        wanted = check_wanted(fit.request.n_components, summary, fit.request.solver)
+        self.most = most_components(summary)
+        self.exact = wanted if isinstance(wanted, int) else None
+        self.share = wanted if isinstance(wanted, float) else None
+        self.question: RuleQuestion | None = None
+        if not isinstance(wanted, int | float):
+            assert not isinstance(wanted, str)  # names are those of rules
+            self.question = RuleQuestion(fit, wanted, summary, ready, scale)
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the rule needs all variances."""
+        return self.question is not None and self.question.rule.needs == "all"
+
+    @property
+    def decision(self) -> Decision | None:
+        """The answer of the rule, where there is one."""
+        return None if self.question is None else self.question.decision
+
+    def __call__(self, spectrum: Spectrum, *, complete: bool = True) -> int | None:
+        """The number, or None when more variances are needed to say.
+
+        Raises
+        ------
+        DataError, NotAvailableError
+            When the rule has no answer, with its reason.
+        """
+        if self.exact is not None:
+            return self.exact
+        if self.share is not None:
+            return count_for_share(self.share, spectrum, self.most, complete=complete)
+        assert self.question is not None
+        return self.question.answer(spectrum, self.most, complete=complete)
+
+    def of_all(self, spectrum: Spectrum) -> int:
+        """The number, where all variances are known."""
+        k = self(spectrum)
+        assert k is not None
+        return k
+
+
+def count_for_share(
+    share: float, spectrum: Spectrum, most: int, *, complete: bool = True
+) -> int | None:
+    """The number of components for a fraction, or None when more variances are needed."""
+    k = for_fraction(spectrum.rates, share)
+    if k is None:
+        k = len(spectrum.variances) if complete else None
+    return None if k is None else min(k, most)
+
+
+class Analysis(NamedTuple):
+    """The scale, the summary as it is solved, and how many components are wanted."""
+
+    scale: FloatArray | None
+    ready: Any
+    components: ComponentCount
+
+
+def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
+    """A summary as it is solved: about the origin where not centred, then scaled."""
+    if not centred:
+        about = summary.about_origin()
+        if scale is not None and summary.lost is not None:
+            # Divisors are as inexact as the spread about the mean, and so is what they divide.
+            spread, squares = summary.column_scatter, about.column_scatter
+            times = np.divide(squares, spread, out=np.ones_like(spread), where=spread > 0.0)
+            about = replace(about, lost=summary.lost * np.maximum(times, 1.0))
+        summary = about
+    return summary if scale is None else summary.scaled(scale)
+
+
+def is_one_block(kind: Any, rows: FloatArray) -> bool:
+    """Whether rows (n, p) are one logical block, so few that one thread sums them."""
+    n, p = rows.shape
+    return n * p < _ONE_THREAD and n <= kind.block_rows(p)
+
+
+def safe_divisor(scale: FloatArray | None, exponent: int, p: int) -> FloatArray | None:
+    """The scale times a power of two that keeps products in range."""
+    if not exponent:
+        return scale
+    power = np.full(p, 2.0**exponent)
+    return power if scale is None else scale * power
+
+
+def rows_in_flight(problem: Problem, step: int) -> tuple[int, int, int]:
+    """Rows of a block of at most ``step``, threads that sum blocks, and blocks that are queued."""
+    n = problem.rows
+    rows = min(n, step) if n else step
+    threads = default_threads() if not n or n > step else 1
+    return rows, threads, 0 if problem.held else threads + 3
+
+
+def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
+    """Refuse too few rows to see a variance.
+
+    Raises
+    ------
+    ShapeError
+    """
+    if summary.rows > 1.0:
+        return
+    if dropped:
+        raise ShapeError(
+            f"{n - dropped} of {n} rows are left after dropping those with missing values; "
+            "a variance needs at least 2",
+            hint="fill the missing values, or leave out the columns that hold them",
+        )
+    if n <= 1:
+        raise ShapeError(
+            "a variance needs at least 2 rows, and there "
+            f"{'is 1 sample' if n else 'are 0 samples'} (n_samples = {n})",
+            hint="give more rows",
+        )
+    raise ShapeError(
+        f"a variance needs a sum of weights above 1, got {summary.rows:g} over {n} rows"
+        + ("" if summary.rows else ": every weight is zero"),
+        hint="weights are frequencies: give more, or larger ones",
+    )

@@ -1,0 +1,223 @@
+"""A fit, from a table to a result."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from princomp.core.ask_rule import check_rows_for_rule, draws_rows
+from princomp.core.context import FitContext
+from princomp.core.fitted import Fitted
+from princomp.core.inputs import checked_weights, with_weights
+from princomp.core.missing import Completed, Filled, completed
+from princomp.core.plan import route_of, select_route
+from princomp.core.problem import Problem, RouteChoice
+from princomp.core.request import PCAParameters, Request
+from princomp.core.routes import small
+from princomp.core.routes.base import Abandoned, Solution
+from princomp.core.runs import run_context_of
+from princomp.core.schema import TableSchema
+from princomp.engines import Distributed, ProgressCallback, RunContext
+from princomp.errors import NotFiniteError
+from princomp.io import (
+    PathLike,
+    RowData,
+    Rows,
+    Source,
+    TableSource,
+    read_if_small,
+    read_whole,
+    refuse_not_finite,
+)
+from princomp.summaries import Names, SampleWeight, Weights, check_weights, stored_bytes
+
+# Rows of unknown number are held until they take this many bytes: most tables end before,
+# and rows in memory have more routes open.
+_HEAD = 2**26
+
+
+class TableFit(NamedTuple):
+    """The result of a fit, the schema of its table, and the rows as they were read."""
+
+    result: Fitted
+    schema: TableSchema
+    rows: Rows
+
+
+def fit_table(
+    X: Any,
+    parameters: PCAParameters,
+    sample_weight: SampleWeight = None,
+    *,
+    owner: str = "PCA",
+    progress: ProgressCallback | None = None,
+    checkpoint: PathLike | None = None,
+    command: dict[str, Any] | None = None,
+) -> TableFit:
+    """Fit a PCA to a table.
+
+    Parameters
+    ----------
+    X, sample_weight, progress, checkpoint
+        As for :meth:`princomp.PCA.fit`.
+    parameters : PCAParameters
+    owner : str
+        Class of the estimator, for messages.
+    command : dict, optional
+        The command that resumes the checkpoint.
+
+    Raises
+    ------
+    PrincompError
+        As :meth:`princomp.PCA.fit` does.
+    """
+    request, run = Request.of(parameters), None
+    if sample_weight is not None:
+        X, sample_weight = with_weights(X, sample_weight)
+    rows, schema = TableSchema.read(X, owner)
+    data, columns, origin = rows
+    weights = None if sample_weight is None else checked_weights(sample_weight, data.shape[0])
+    if progress is not None or checkpoint is not None:
+        run = run_context_of(data, weights, request, columns, progress, checkpoint, command, origin)
+    try:
+        return TableFit(fit_rows(data, weights, request, columns, run), schema, rows)
+    except NotFiniteError as error:
+        raise refuse_not_finite(data, error, columns=columns, origin=origin) from None
+    finally:
+        if run is not None:
+            run.close()
+
+
+def fit_rows(
+    data: RowData,
+    weights: Weights,
+    request: Request,
+    columns: Names = None,
+    run: RunContext | None = None,
+) -> Fitted:
+    """Fit rows in memory, or rows that a source reads block by block.
+
+    Parameters
+    ----------
+    data : ndarray, CSR array or Source of shape (n, p)
+    weights : ndarray of shape (n,), optional
+    request : Request
+    columns : tuple of str, optional
+        Names for messages.
+    run : RunContext, optional
+        Progress and checkpoint.
+
+    Raises
+    ------
+    NotFiniteError, ShapeError, ConstantColumnError, ParameterError, MemoryLimitError
+    """
+    if weights is None and run is None and type(data) is np.ndarray and data.size < small.FEW:
+        fitted = small.fit(data, request)
+        if fitted is not None:
+            return fitted
+    if run is not None and run.checkpoint is not None:
+        request = request._replace(memory=run.checkpoint.limit)
+    filled, left_out = None, 0
+    if request.fill is not None:
+        data, weights, filled, left_out = _completed(data, weights, request, columns)
+    data, problem, choice = _planned(data, request)
+    fit = FitContext(request, problem, data, weights, columns, run)
+    if fit.n is not None:
+        check_weights(weights, fit.n)
+    if not isinstance(request.n_components, int | float | None):
+        check_rows_for_rule(request, fit)
+    solution, choice, notes = solve(fit, choice)
+    assert fit.n is not None
+    return Fitted(
+        summary=solution.summary,
+        spectrum=solution.spectrum,
+        k=solution.k,
+        scale=solution.scale,
+        centred=request.center,
+        dtype=data.dtype,
+        n_samples=fit.n - fit.dropped,
+        problem=problem if problem.rows else problem._replace(rows=fit.n),
+        route=choice,
+        notes=(*_missing_notes(filled, left_out), *notes),
+        passes=fit.passes,
+        bytes_read=fit.passes * _bytes(fit.rows, fit.n),
+        dropped=fit.dropped + left_out,
+        extremes=fit.extremes,
+        filled=filled,
+        decision=solution.decision,
+    )
+
+
+def solve(fit: FitContext, choice: RouteChoice) -> tuple[Solution, RouteChoice, tuple[str, ...]]:
+    """The result of the route, or of those that take over from it, and notes for the plan."""
+    notes: tuple[str, ...] = ()
+    while isinstance(outcome := route_of(choice).solve(fit), Abandoned):
+        summary, solver = outcome.successor
+        choice = choice._replace(summary=summary, solver=solver)
+        notes += outcome.notes
+        fit.take_over(outcome)
+    if outcome.solver is not None:
+        choice = choice._replace(solver=outcome.solver)
+    notes += outcome.notes + fit.constant_note(outcome.summary)
+    return outcome, choice, tuple(dict.fromkeys(notes))
+
+
+def _missing_notes(filled: Filled | None, left_out: int) -> tuple[str, ...]:
+    """What became of missing cells."""
+    if filled is None:
+        return ()
+    if not left_out:
+        return (str(filled),)
+    what = "row without any cell takes" if left_out == 1 else "rows without any cell take"
+    return (str(filled), f"{left_out:,} {what} no part, and scores of such rows are empty")
+
+
+def _completed(data: Any, weights: Weights, request: Request, columns: Names) -> Completed:
+    """The rows, with their missing cells filled."""
+    assert request.fill is not None
+    assert isinstance(request.n_components, int)  # the request was checked
+    return completed(
+        data,
+        weights,
+        request.fill,
+        request.n_components,
+        scale=request.scale,
+        centred=request.center,
+        names=columns,
+        constant=request.constant,
+        memory=request.memory,
+    )
+
+
+def _planned(data: RowData, request: Request) -> tuple[Any, Problem, RouteChoice]:
+    """The rows, in memory where they are small enough, and their route."""
+    if isinstance(data, Source):
+        data = _held_if_small(data, request)
+    problem = request.problem(data)
+    choice = select_route(problem)
+    if choice.summary == "hold":
+        assert isinstance(data, Source)  # others are in memory
+        data = read_whole(data, problem.limit)
+        problem = request.problem(data)
+        choice = select_route(problem)
+    return data, problem, choice
+
+
+def _held_if_small(source: Source, request: Request) -> Any:
+    """The rows themselves where they are in memory, or so few that they may be."""
+    if isinstance(source, Distributed):
+        return source
+    draws = draws_rows(request.n_components)
+    if not isinstance(source, TableSource) and (source.rows is None or draws):
+        limit = request.problem(source).limit
+        most = min(_HEAD, (limit or _HEAD) // 8)
+        if source.rows is None or source.rows * source.p * source.dtype.itemsize <= most:
+            source = read_if_small(source, most)
+    return source.table.data if isinstance(source, TableSource) else source
+
+
+def _bytes(data: RowData, n: int) -> int:
+    if not isinstance(data, Source):
+        return stored_bytes(data)
+    return data.nbytes if data.nbytes is not None else n * data.p * data.dtype.itemsize

@@ -1,0 +1,309 @@
+"""A finished fit: an immutable record from which everything else is derived.
+
+The record holds the summary, the spectrum and the scaling. Attributes, scores,
+reconstructions and likelihoods are functions of it, computed when they are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from princomp.core import likelihood
+from princomp.core.certificate import Certificate, certify
+from princomp.core.context import prepared
+from princomp.core.kept_rows import kept_rows
+from princomp.core.missing import Filled
+from princomp.core.plan import Plan
+from princomp.core.problem import Problem, RouteChoice
+from princomp.core.projection import dense_scores, sparse_scores
+from princomp.core.routes.base import Summary
+from princomp.errors import NotAvailableError
+from princomp.io import RowArray
+from princomp.linalg import FloatArray, frozen
+from princomp.rules import Decision
+from princomp.solvers import Spectrum
+from princomp.summaries import Columns, Extremes, Moments, Sketch, Triangle, is_sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Result of a fit of k components to p columns.
+
+    Parameters
+    ----------
+    summary : Moments, Triangle, Columns or Sketch
+        Of the rows as they were given, neither scaled nor uncentred.
+    spectrum : Spectrum
+        Of the analysed (centred, scaled) rows.
+    k : int
+        Components kept.
+    scale : ndarray of shape (p,), optional
+        What the columns were divided by.
+    centred : bool
+    dtype : numpy dtype
+        Of ``components``: float32 or float64.
+    n_samples : int, optional
+        Rows used; None where only a covariance was given.
+    mean_known : bool
+        False where a covariance came without a mean.
+    filled : Filled, optional
+        The missing cells, where they were filled.
+    decision : Decision, optional
+        Of the rule that chose k, where one did.
+    """
+
+    summary: Summary
+    spectrum: Spectrum
+    k: int
+    scale: FloatArray | None
+    centred: bool
+    dtype: np.dtype[Any]
+    n_samples: int | None
+    problem: Problem
+    route: RouteChoice
+    notes: tuple[str, ...] = ()
+    passes: int | None = None
+    bytes_read: int = 0
+    dropped: int = 0
+    extremes: Extremes | None = None
+    mean_known: bool = True
+    filled: Filled | None = None
+    decision: Decision | None = None
+
+    def kept_rows(self) -> Moments | Triangle | Sketch:
+        """A summary that stands for all rows: others can be added to it, or it can be rescaled.
+
+        A fit that kept only columns still has one where it kept all components.
+
+        Raises
+        ------
+        NotAvailableError
+            Where it kept some of the components alone; the hint says what would keep more.
+        """
+        return kept_rows(self)
+
+    # ---- what was found -------------------------------------------------------------
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+        return self.summary.p
+
+    @cached_property
+    def analysed(self) -> Summary:
+        """The summary as it was solved: scaled, and about the origin where not centred."""
+        return prepared(self.summary, self.scale, self.centred)
+
+    @property
+    def components(self) -> FloatArray:
+        """Axes (k, p) in the precision of the data."""
+        axes = self.spectrum.axes
+        if axes.dtype == self.dtype and len(axes) == self.k:
+            return axes  # read-only already
+        return self._components
+
+    @cached_property
+    def _components(self) -> FloatArray:
+        return frozen(self.spectrum.axes[: self.k].astype(self.dtype))
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variances (k,) of the components."""
+        return self.spectrum.variances[: self.k]  # read-only, as they are
+
+    @cached_property
+    def rates(self) -> FloatArray:
+        """Contribution rates (k,)."""
+        return frozen(self.spectrum.rates[: self.k].copy())
+
+    @cached_property
+    def singular_values(self) -> FloatArray:
+        """√((n−1) λ) of the components (k,).
+
+        Raises
+        ------
+        NotAvailableError
+            Where the number of rows is not known.
+        """
+        if self.n_samples is None:
+            raise NotAvailableError(
+                "singular values need the number of rows",
+                hint="PCA.from_covariance(C, n_samples=…)",
+            )
+        return frozen(np.sqrt(self.variances) * np.sqrt(self.summary.rows - 1.0))
+
+    @cached_property
+    def sound_components(self) -> int:
+        """Components whose variance is above the resolution."""
+        return int(np.sum(self.variances > self.spectrum.resolution))
+
+    @cached_property
+    def noise_variance(self) -> float:
+        """Mean variance of the p − k components left out; zero beyond the rank."""
+        rank = self.analysed.rank_limit
+        if self.k >= min(self.p, rank):
+            return 0.0
+        return self.spectrum.left_out(self.k, rank) / (self.p - self.k)
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """What is subtracted from each column (p,): zero where not centred."""
+        return frozen(np.array(self.summary.mean) if self.centred else np.zeros(self.p))
+
+    @cached_property
+    def mean_low(self) -> FloatArray:
+        """The part of the mean below the last bit of :attr:`mean` (p,)."""
+        return np.array(self.summary.mean_low) if self.centred else np.zeros(self.p)
+
+    @cached_property
+    def column_variances(self) -> FloatArray:
+        """Variances of the columns as given (p,), in squared units."""
+        return frozen(self.summary.column_scatter / (self.summary.rows - 1.0))
+
+    @cached_property
+    def loadings(self) -> FloatArray:
+        """Axes times √λ (p, k)."""
+        return frozen(self.spectrum.axes[: self.k].T * np.sqrt(self.variances))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """How the fit ran."""
+        decision = () if self.decision is None else (str(self.decision),)
+        return Plan.of(self.problem, self.route, (*self.notes, *decision), self.passes)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What can be promised of it."""
+        return certify(
+            self.spectrum,
+            self.analysed,
+            self.k,
+            passes=self.plan.passes,
+            bytes_read=self.bytes_read,
+        )
+
+    def light(self) -> Fitted:
+        """What scores and reconstructions need and no more, to travel with rows."""
+        kept, k = self.summary, self.k
+        columns = Columns(
+            kept.rows, kept.count, kept.mean, kept.mean_low, kept.column_scatter, kept.centred
+        )
+        return replace(self, summary=columns, spectrum=self.spectrum.first(k), extremes=None)
+
+    # ---- rows in, scores out, and back ----------------------------------------------
+
+    def scores(self, data: RowArray, *, whiten: bool = False) -> FloatArray:
+        """Centred (scaled) rows on the axes: (n, k), in the precision of the data."""
+        mean, mean_low, right = self.towards_axes(data.dtype, whiten=whiten)
+        if is_sparse(data):
+            found = sparse_scores(data, self.mean, self.mean_low, self.column_variances, right)
+            return found.astype(data.dtype, copy=False)
+        return dense_scores(data, mean, mean_low, right)
+
+    def _projection(self, precision: np.dtype[Any], whiten: bool) -> FloatArray:
+        """What centred rows are multiplied with (p, k).
+
+        In this precision, or in float64 where its numbers overflow float32.
+        """
+        if self.scale is None and not whiten and precision == self.dtype:
+            return self.components.T  # kept already
+        axes = self.spectrum.axes[: self.k]
+        if self.scale is not None:
+            axes = axes / self.scale
+        if whiten:
+            axes = axes * self._whitening[:, None]
+        fits = precision.itemsize == 8 or not self._overflows_float32[whiten]
+        return np.ascontiguousarray(axes.T, dtype=precision if fits else np.float64)
+
+    @cached_property
+    def _overflows_float32(self) -> tuple[bool, bool]:
+        """Whether what rows are multiplied with overflows float32: plain, and whitened."""
+        axes, largest = np.abs(self.spectrum.axes[: self.k]), np.finfo(np.float32).max
+        if self.scale is not None:
+            axes = axes / self.scale
+        whitened = axes * self._whitening[:, None]
+        return bool((axes > largest).any()), bool((whitened > largest).any())
+
+    def reconstruction(self, scores: FloatArray, *, whiten: bool = False) -> FloatArray:
+        """Rows (n, p) in the units of the data, from scores (n, k)."""
+        high, low, axes = self.from_axes(scores.dtype, whiten=whiten)
+        rows: FloatArray = scores @ axes
+        rows += low
+        rows += high
+        return rows
+
+    def towards_axes(
+        self, precision: np.dtype[Any], *, whiten: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What scores are made with: the mean in two parts (p,), and axes (p, k).
+
+        In this precision, or in float64 where the axes overflow float32.
+        """
+        self.need_mean()
+        right = self._projection(precision, whiten)
+        return *self._mean_parts(right.dtype), right
+
+    def from_axes(
+        self, precision: np.dtype[Any], *, whiten: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What rows are made with, from scores: the mean in two parts (p,), and axes (k, p)."""
+        self.need_mean()
+        axes = self.spectrum.axes[: self.k]
+        if whiten:
+            axes = axes * np.sqrt(self.variances)[:, None]
+        if self.scale is not None:
+            axes = axes * self.scale
+        return *self._mean_parts(precision), axes.astype(precision)
+
+    @cached_property
+    def _whitening(self) -> FloatArray:
+        """1/√λ, and zero for what is noise: dividing by it would make noise look like data."""
+        sound = self.variances > self.spectrum.resolution
+        return np.where(sound, 1.0 / np.sqrt(np.where(sound, self.variances, 1.0)), 0.0)
+
+    def _mean_parts(self, precision: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
+        """The mean in this precision, and what it leaves over."""
+        if precision.itemsize == self.mean.itemsize:
+            return self.mean, self.mean_low
+        return self._mean_in_float32
+
+    @cached_property
+    def _mean_in_float32(self) -> tuple[FloatArray, FloatArray]:
+        high = self.mean.astype(np.float32)
+        return high, ((self.mean - high) + self.mean_low).astype(np.float32)
+
+    def need_mean(self) -> None:
+        """Refuse to centre rows where the mean is not known.
+
+        Raises
+        ------
+        NotAvailableError
+        """
+        if not self.mean_known:
+            raise NotAvailableError(
+                "this model was made from a covariance without a mean, so rows cannot be centred",
+                hint="PCA.from_covariance(C, mean=…), with mean=0 for rows already centred",
+            )
+
+    # ---- the probabilistic model (Tipping & Bishop 1999) -----------------------------
+
+    def covariance(self) -> FloatArray:
+        """Model covariance (p, p) in squared units: kept components, the rest as even noise."""
+        return likelihood.covariance(self)
+
+    def precision(self) -> FloatArray:
+        """Inverse of the model covariance (p, p); its pseudo-inverse where it has none."""
+        return likelihood.precision(self)
+
+    def log_likelihood(self, data: RowArray) -> FloatArray:
+        """Log density of each row (n,) under the model.
+
+        Where the model has no noise and fewer than p components above the resolution, its density
+        lives on their span: the value is the density there, −inf for a row off it.
+        """
+        self.need_mean()
+        return likelihood.log_likelihood(self, data)

@@ -1,0 +1,261 @@
+"""A fit together with the schema of its table: scores of rows of any origin, and back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from princomp.core.fitted import Fitted
+from princomp.core.inputs import blocks_of, opened
+from princomp.core.missing import METHODS, with_cells_filled
+from princomp.core.request import PCAParameters
+from princomp.core.schema import TableSchema
+from princomp.engines import Distributed
+from princomp.errors import NotFiniteError, ShapeError, row_words
+from princomp.io import Origin, RowArray, RowData, Source, not_finite_in, refuse_not_finite
+from princomp.linalg import FloatArray
+from princomp.summaries import first_not_finite, is_sparse
+
+R = TypeVar("R")
+M = TypeVar("M", covariant=True)
+
+_FILL_HINT = (
+    "fill them, or fit with missing='em' or missing='nipals', which does; with missing='drop' "
+    "such rows get empty scores"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel(ABC, Generic[R]):
+    """What an estimator has found, and how it reads and scores rows.
+
+    Parameters
+    ----------
+    result : object
+        The result of the fit; of a PCA a :class:`~princomp.core.fitted.Fitted`.
+    schema : TableSchema
+        The columns of its table.
+    """
+
+    result: R
+    schema: TableSchema
+
+    def __fitted_model__(self) -> Self:
+        return self
+
+    @property
+    @abstractmethod
+    def k(self) -> int:
+        """Number of components."""
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int | None:
+        """Rows of the fit, where their number is known."""
+
+    @property
+    @abstractmethod
+    def missing(self) -> str:
+        """What becomes of missing cells: ``"error"``, ``"drop"`` or a method that fills them."""
+
+    @abstractmethod
+    def block_scores(self, rows: RowArray) -> FloatArray:
+        """Scores of rows in memory; values that are not finite are not looked for."""
+
+    @abstractmethod
+    def engine_scores(self, data: Distributed) -> Any:
+        """Scores of rows that an engine multiplies as a whole, where they lie."""
+
+    def scores(
+        self,
+        data: RowData,
+        origin: Origin | None = None,
+        *,
+        names: Callable[[], tuple[str, ...]] | None = None,
+        frame: str = "default",
+    ) -> Any:
+        """Scores of all rows, whose columns have been compared with the schema.
+
+        Parameters
+        ----------
+        data : ndarray, CSR array or Source of shape (n, p)
+        file : str, optional
+            Name of the file that the rows come from, for messages.
+        names, frame : optional
+            Names of the components, and the kind of frame to return, for rows on an engine.
+        """
+        if not isinstance(data, Source):
+            return self.chunk_scores(data, data, 0, origin)
+        if isinstance(data, Distributed):
+            if data.resident:
+                return self.engine_scores(data)
+            assert names is not None
+            mapped = data.with_output(frame)
+            return mapped.map_rows(self.light().own_scores, names(), data.dtype)
+        first, parts = 0, []
+        for rows in blocks_of(data):
+            parts.append(self.chunk_scores(rows, data, first, origin))
+            first += rows.shape[0]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def chunk_scores(
+        self, rows: RowArray, data: RowData, first: int, origin: Origin | None = None
+    ) -> FloatArray:
+        """Scores of some rows of ``data``; ``first`` is the number of the first one."""
+        scores = self.block_scores(rows)
+        if not np.isfinite(scores).all() or not scores.shape[1]:
+            self.check_finite(rows, data, first, origin)
+            self._check_overflow(scores, first)
+        return scores
+
+    def own_scores(self, rows: RowArray) -> FloatArray:
+        """Scores of rows that are a table of their own."""
+        return self.chunk_scores(rows, rows, 0)
+
+    def light(self) -> Self:
+        """The model without what scores and reconstructions do not need."""
+        return self
+
+    def check_finite(
+        self, rows: RowArray, data: RowData, first: int, origin: Origin | None = None
+    ) -> None:
+        """Refuse infinity in some rows of ``data``, and NaN where it may not be there.
+
+        Raises
+        ------
+        NotFiniteError
+            With the place in the whole table.
+        """
+        values = rows.data if is_sparse(rows) else rows
+        empty = self.missing != "error"  # as the scores of such rows may be
+        if (~np.isinf(values) if empty else np.isfinite(values)).all():
+            return
+        columns = self.schema.names
+        if isinstance(data, Source):
+            found = first_not_finite(rows)
+            found.place["row"] += first
+            raise not_finite_in(data, found, columns=columns, hint=_FILL_HINT)
+        found = NotFiniteError("", place={"row": 0})
+        raise refuse_not_finite(rows, found, columns=columns, origin=origin, hint=_FILL_HINT)
+
+    def _check_overflow(self, scores: FloatArray, first: int) -> None:
+        """Refuse scores that are not finite, of rows that are."""
+        # Rows with missing cells may have empty scores, where that is allowed.
+        lost = ~np.isfinite(scores) if self.missing == "error" else np.isinf(scores)
+        if not lost.any():
+            return
+        row = first + int(np.argmax(lost.any(axis=1)))
+        raise NotFiniteError(
+            f"the scores of {row_words(row)} overflow {scores.dtype}",
+            place={"row": row},
+            hint="give the rows in float64" if scores.dtype == np.float32 else "scale the rows",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PCAModel(FittedModel[Fitted]):
+    """A fitted PCA: its result, the columns of its table, and its parameters."""
+
+    parameters: PCAParameters
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+        return self.result.k
+
+    @property
+    def n_samples(self) -> int | None:
+        """Rows of the fit, where their number is known."""
+        return self.result.n_samples
+
+    @property
+    def missing(self) -> str:
+        """The parameter ``missing``."""
+        return self.parameters.missing
+
+    def fill(self, rows: RowArray) -> Any:
+        """The rows, or a copy with missing cells filled where the fit filled them."""
+        if self.missing not in METHODS or is_sparse(rows):
+            return rows
+        return with_cells_filled(rows, self.result, self.missing)
+
+    def block_scores(self, rows: RowArray) -> FloatArray:
+        """Scores of rows in memory; values that are not finite are not looked for."""
+        return self.result.scores(self.fill(rows), whiten=self.parameters.whiten)
+
+    def engine_scores(self, data: Distributed) -> Any:
+        """Scores of rows that an engine multiplies as a whole, where they lie."""
+        whiten, drop = self.parameters.whiten, self.missing == "drop"
+        try:
+            return data.scores(self.result, whiten=whiten, drop=drop)
+        except NotFiniteError as error:
+            raise not_finite_in(data, error, columns=self.schema.names, hint=_FILL_HINT) from None
+
+    def light(self) -> PCAModel:
+        """The model without what scores and reconstructions do not need."""
+        return replace(self, result=self.result.light())
+
+    def reconstructions(self, X: Any) -> Any:
+        """Rows (n, p) in the units of the data from scores (n, k) of any origin."""
+        scores: Any = X if isinstance(X, np.ndarray) else opened(X)[0]
+        if isinstance(scores, Distributed):
+            self._check_scores((scores.rows or "n", scores.p))
+            if scores.resident:
+                return scores.reconstructed(self.result, whiten=self.parameters.whiten)
+            names = self.schema.text_names() if self.schema.names is None else self.schema.names
+            return scores.map_rows(self.light().reconstruct, names, scores.dtype)
+        parts = [self.reconstruct(block) for block in blocks_of(scores)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def reconstruct(self, scores: Any) -> FloatArray:
+        """Rows (n, p) in the units of the data from scores (n, k) in memory.
+
+        Raises
+        ------
+        ShapeError
+            When there are not k scores a row.
+        """
+        if is_sparse(scores):
+            scores = scores.toarray()
+        if scores.dtype.kind != "f" or scores.dtype.itemsize not in (4, 8):
+            scores = scores.astype(np.float64)
+        self._check_scores(scores.shape)
+        return self.result.reconstruction(scores, whiten=self.parameters.whiten)
+
+    def _check_scores(self, shape: tuple[Any, ...]) -> None:
+        k = self.result.k
+        if len(shape) != 2 or shape[1] != k:
+            raise ShapeError(
+                f"scores have shape {shape}, and the model has {k} components",
+                hint=f"give an array of shape (n, {k})",
+            )
+
+
+class HasModel(Protocol[M]):
+    """An estimator whose fitted model other rooms can use."""
+
+    def __fitted_model__(self) -> M:
+        """The model; an error where nothing is fitted."""
+
+
+def fitted_model(estimator: HasModel[M]) -> M:
+    """The fitted model of an estimator: its result, its schema, and how it scores rows.
+
+    Parameters
+    ----------
+    estimator : PCA, RobustPCA, KernelPCA, or a FittedModel
+
+    Returns
+    -------
+    FittedModel
+        Of a PCA a :class:`PCAModel`.
+
+    Raises
+    ------
+    NotFittedError
+    """
+    return estimator.__fitted_model__()

@@ -1,0 +1,92 @@
+"""A summary that stands for all rows of a fit: the one it kept, or all of its components."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from princomp.core.context import prepared
+from princomp.core.routes.moments import memory_to_add
+from princomp.errors import NotAvailableError
+from princomp.linalg import FloatArray, eigh, in_words, memory_limit
+from princomp.solvers import unit_of
+from princomp.summaries import Columns, Moments, Sketch, Triangle
+
+if TYPE_CHECKING:
+    from princomp.core.fitted import Fitted
+
+
+def kept_rows(fitted: Fitted) -> Moments | Triangle | Sketch:
+    """The summary that others can be added to, see :meth:`Fitted.kept_rows`."""
+    if not isinstance(fitted.summary, Columns):
+        return fitted.summary
+    k, rank = fitted.spectrum.k, fitted.analysed.rank_limit
+    if k < rank:
+        raise NotAvailableError(
+            f"this fit kept no scatter, and {k:,} of {rank:,} components: it cannot be merged, "
+            "rescaled or given more rows or components",
+            hint=_what_keeps_rows(fitted, rank),
+        )
+    return _from_all_components(fitted, fitted.summary)
+
+
+def _what_keeps_rows(fitted: Fitted, rank: int) -> str:
+    """What to fit with, so that the summary stands for all rows within the memory limit."""
+    p, limit = fitted.p, fitted.problem.limit
+    room = memory_limit(None) if limit is None else limit
+    if memory_to_add(p) <= room:
+        scatter = in_words(8 * p * p)
+        return f"fit with svd_solver='covariance_eigh', which keeps a scatter of {scatter}"
+    if rank < p and 3 * 8 * rank * p <= room:
+        if fitted.problem.wanted is None:  # weights below 1 leave fewer components than rows
+            return "fit with svd_solver='full', which keeps a triangle"
+        return (
+            f"fit with n_components=None: all {rank:,} components stand for the rows "
+            "(then truncated(k) keeps k of them)"
+        )
+    return (
+        "fit with svd_solver='sketch' and a whole number of components: a sketch can be "
+        "merged and knows its error"
+    )
+
+
+def _from_all_components(fitted: Fitted, columns: Columns) -> Triangle:
+    """All components as a factor of the scatter; its error is that of the spectrum."""
+    spectrum, rows, scale = fitted.spectrum, columns.rows, fitted.scale
+    sizes = np.sqrt(spectrum.variances[: spectrum.k] * (rows - 1.0))
+    largest = spectrum.largest * (rows - 1.0)
+    factor = spectrum.axes * sizes[:, None]
+    error = spectrum.roundoff
+    if spectrum.residuals is not None:
+        error = max(error, float(spectrum.residuals.max(initial=0.0)))
+    if not fitted.centred:
+        # The error of a product about the origin stays, however much smaller the scatter is.
+        offset = np.sqrt(rows) * prepared(columns, scale, True).mean
+        factor = _about_mean(spectrum.axes, sizes, offset)
+    # The error of the product, in all directions alike.
+    lost = np.full(columns.p, unit_of(error) * largest)
+    if scale is not None:
+        factor, lost = factor * scale, lost * scale * scale
+    factor[:, columns.column_scatter == 0.0] = 0.0
+    return Triangle(
+        rows,
+        columns.count,
+        columns.mean,
+        columns.mean_low,
+        np.asarray(factor, dtype=np.float64),
+        columns.centred,
+        lost=lost,
+    )
+
+
+def _about_mean(axes: FloatArray, sizes: FloatArray, offset: FloatArray) -> FloatArray:
+    """A factor of the scatter about the mean, from axes (k, p) of rows about the origin.
+
+    ``sizes`` (k,) are their singular values, ``offset`` (p,) is √n times the mean. The scatter
+    about the mean is Aᵀ(diag(sizes²) − bbᵀ)A, where b are the coordinates of ``offset``. Those
+    along axes of noise count, too: they may be as large as the noise.
+    """
+    along = axes @ offset
+    squares, turn = eigh(np.diag(sizes**2) - np.multiply.outer(along, along))
+    return (np.sqrt(np.maximum(squares, 0.0))[:, None] * turn) @ axes

@@ -1,0 +1,94 @@
+"""The probabilistic model of a fit: its covariance and the density of rows.
+
+M. E. Tipping, C. M. Bishop, "Probabilistic principal component analysis", JRSS B 61 (1999).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from princomp.linalg import FloatArray, empty
+from princomp.summaries import is_sparse
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+    from princomp.core.fitted import Fitted
+
+# Numbers that are centred at a time: the copy stays in the cache.
+_CHUNK_NUMBERS = 2**17
+# How far, in units of the resolution, a row may stand off a degenerate model.
+_OFF_SUPPORT = 100.0
+
+
+def _noise(fitted: Fitted) -> float:
+    """The noise variance, zero where it is below the resolution."""
+    noise = fitted.noise_variance
+    return noise if noise > fitted.spectrum.resolution else 0.0
+
+
+def covariance(fitted: Fitted) -> FloatArray:
+    """Model covariance (p, p), see :meth:`Fitted.covariance`."""
+    axes, noise = fitted.spectrum.axes[: fitted.k], _noise(fitted)
+    model = (axes.T * (fitted.variances - noise)) @ axes
+    model.flat[:: fitted.p + 1] += noise
+    if fitted.scale is not None:
+        model *= fitted.scale[:, None]
+        model *= fitted.scale
+    return model
+
+
+def precision(fitted: Fitted) -> FloatArray:
+    """Inverse of the model covariance (p, p), see :meth:`Fitted.precision`."""
+    noise = _noise(fitted)
+    axes = fitted.spectrum.axes[: fitted.k if noise else fitted.sound_components]
+    inverse = 1.0 / fitted.variances[: len(axes)] - (1.0 / noise if noise else 0.0)
+    model = (axes.T * inverse) @ axes
+    if noise:
+        model.flat[:: fitted.p + 1] += 1.0 / noise
+    if fitted.scale is not None:
+        model /= fitted.scale[:, None]
+        model /= fitted.scale
+    return model
+
+
+def log_likelihood(fitted: Fitted, data: FloatArray | sp.csr_array) -> FloatArray:
+    """Log density of each row (n,), see :meth:`Fitted.log_likelihood`."""
+    out = empty(data.shape[0])
+    step = max(1, _CHUNK_NUMBERS // fitted.p)
+    for start in range(0, len(out), step):
+        rows: Any = data[start : start + step]
+        if is_sparse(rows):
+            rows = rows.toarray()
+        rows = (rows.astype(np.float64) - fitted.mean) - fitted.mean_low
+        if fitted.scale is not None:
+            rows /= fitted.scale
+        out[start : start + step] = _log_density(fitted, rows)
+    if fitted.scale is not None:
+        out -= float(np.sum(np.log(fitted.scale)))
+    return out
+
+
+def _log_density(fitted: Fitted, rows: FloatArray) -> FloatArray:
+    """Of rows (m, p) that are centred and scaled."""
+    p, noise = fitted.p, _noise(fitted)
+    kept = fitted.k if noise else fitted.sound_components
+    axes, variances = fitted.spectrum.axes[:kept], fitted.variances[:kept]
+    scores = rows @ axes.T
+    residuals = rows - scores @ axes
+    distance = np.einsum("ij,ij->i", residuals, residuals)
+    squares = np.sum(scores**2 / variances, axis=1)
+    logs = float(np.sum(np.log(variances)))
+    if noise:
+        squares = squares + distance / noise
+        logs += (p - kept) * np.log(noise)
+        return -0.5 * (squares + logs + p * np.log(2 * np.pi))
+    density = -0.5 * (squares + logs + kept * np.log(2 * np.pi))
+    if kept == p:
+        return density
+    mean = fitted.mean if fitted.scale is None else fitted.mean / fitted.scale
+    rounding = (np.finfo(np.float64).eps * np.abs(mean)).max() ** 2 * p
+    allowed = _OFF_SUPPORT * max(fitted.spectrum.resolution, rounding)
+    return np.where(distance <= allowed, density, -np.inf)

@@ -1,0 +1,175 @@
+"""Regularised EM-PCA: components fill the cells, and the filled table gives the components.
+
+J. Josse & F. Husson, "Handling missing values in exploratory multivariate data analysis
+methods", Journal de la Société Française de Statistique 153 (2012): iterative PCA with the
+singular values shrunk by the noise. Means, divisors and noise are computed from the filled table in
+each iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.core.missing.ridge import shrinkage
+from princomp.linalg import FloatArray, eigh, eigh_top
+
+# Convergence: limit of the last change, and of the sum of further ones if they shrink at the same
+# rate, in units of the deviation of a column.
+CLOSE = 1e-8
+MOST = 5000
+# Below this share of eigenvectors only these are computed.
+_FEW = 0.2
+
+Divisor = Callable[[FloatArray], FloatArray | None]
+
+
+class Step(NamedTuple):
+    """Components of a filled table, and their fit to some rows.
+
+    Parameters
+    ----------
+    mean, divisor : ndarray of shape (p,)
+    fit : ndarray of shape (m, p)
+        For the rows with holes, in the units of the data.
+    squares : float
+        Weighted sum of squared residuals over all cells, also the filled ones, in the units of
+        the analysis.
+    """
+
+    mean: FloatArray
+    divisor: FloatArray
+    fit: FloatArray
+    squares: float
+
+
+def step(
+    table: FloatArray,
+    weights: FloatArray | None,
+    k: int,
+    *,
+    which: NDArray[np.intp],
+    divisor_of: Divisor,
+    centred: bool,
+    ridge: float = 1.0,
+) -> Step:
+    """Fit ``k`` components to a filled table (n, p); return the fit to the rows ``which``."""
+    n, p = table.shape
+    total = float(n) if weights is None else float(weights.sum())
+    mean = np.average(table, axis=0, weights=weights) if centred else np.zeros(p)
+    divisor = divisor_of(table)
+    divisor = np.ones(p) if divisor is None else divisor
+    rows = (table - mean) / divisor
+    if weights is not None:
+        rows *= np.sqrt(weights)[:, None]
+    squares = float(np.vdot(rows, rows))
+    if not k or not squares:
+        return Step(mean, divisor, np.broadcast_to(mean, (len(which), p)), squares)
+    values, axes = _components(rows, k)
+    left = max(squares - float(values[:k].sum()), 0.0)
+    factors = shrinkage(values, ridge * left, k, total, p, centred=centred)
+    own = (table[which] - mean) / divisor
+    fit = ((own @ axes.T) * factors) @ axes * divisor + mean
+    # ‖Z − F‖² for Z = UDVᵀ and F with its first singular values multiplied by the factors.
+    residual = squares - float(np.sum(values[:k] * factors * (2.0 - factors)))
+    return Step(mean, divisor, fit, max(residual, 0.0))
+
+
+def _components(rows: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """Compute at least ``k`` + 1 squared singular values, and ``k`` axes (k, p)."""
+    n, p = rows.shape
+    products = rows.T @ rows if p <= n else rows @ rows.T
+    order = len(products)
+    few = k + 1 < _FEW * order
+    values, vectors = eigh_top(products, k + 1) if few else eigh(products)
+    values = np.maximum(values, 0.0)
+    if p <= n:
+        return values, vectors[:k]
+    lengths = np.sqrt(np.where(values[:k] > 0, values[:k], 1.0))
+    axes = (vectors[:k] @ rows) / lengths[:, None]
+    axes[values[:k] == 0] = 0.0
+    return values, axes
+
+
+class Ended(NamedTuple):
+    """How an iteration ended."""
+
+    iterations: int
+    converged: bool
+    change: float
+    objective: float
+
+
+def fill_by_em(
+    table: FloatArray,
+    holes: NDArray[np.bool_],
+    weights: FloatArray | None,
+    k: int,
+    *,
+    divisor_of: Divisor,
+    centred: bool,
+    ridge: float = 1.0,
+    monitor: Callable[[float], None] | None = None,
+    most: int = MOST,
+) -> Ended:
+    """Fill the holes of a table (n, p) in place.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n, p)
+        float64, with any first guess in the holes.
+    monitor : callable, optional
+        Called with the objective of each iteration: with ``ridge=0`` and constant divisors it
+        never rises.
+    """
+    which = np.flatnonzero(holes.any(axis=1))
+    inside = holes[which]
+    columns = np.nonzero(inside)[1]
+    share = np.ones(len(columns))
+    if weights is not None:
+        share = weights[which][np.nonzero(inside)[0]]
+    fit = partial(
+        step,
+        weights=weights,
+        k=k,
+        which=which,
+        divisor_of=divisor_of,
+        centred=centred,
+        ridge=ridge,
+    )
+    before, change, objective = np.inf, np.inf, np.nan
+    for number in range(1, most + 1):
+        found = fit(table)
+        old, new = table[holes], found.fit[inside]
+        moved = (new - old) / found.divisor[columns]
+        # Holes do not count: subtract their residuals.
+        objective = max(found.squares - float(share @ (moved * moved)), 0.0)
+        if monitor is not None:
+            monitor(objective)
+        table[holes] = new
+        change = float(np.abs(moved).max(initial=0.0) / _spread(found, table, weights))
+        if has_converged(change, before):
+            return Ended(number, True, change, objective)
+        before = change
+    return Ended(most, False, change, objective)
+
+
+def _spread(found: Step, table: FloatArray, weights: FloatArray | None) -> float:
+    """Compute the root mean square of the analysed table."""
+    total = float(len(table)) if weights is None else float(weights.sum())
+    size = (table - found.mean) / found.divisor
+    squares = np.einsum("ij,ij->i", size, size)
+    mean = float(squares.sum() if weights is None else weights @ squares) / total
+    return float(np.sqrt(mean / table.shape[1])) or 1.0
+
+
+def has_converged(change: float, before: float) -> bool:
+    """Whether a change, and further ones at its rate, are below ``CLOSE``."""
+    if change == 0.0:
+        return True
+    rate = change / before
+    return rate < 1.0 and change * max(1.0, rate / (1.0 - rate)) <= CLOSE

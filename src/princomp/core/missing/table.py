@@ -1,0 +1,234 @@
+"""Filling the missing cells of a table."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.core.missing.cells import empty_rows, missing_cells
+from princomp.core.missing.em import Ended, fill_by_em
+from princomp.core.missing.filled import Filled
+from princomp.core.missing.nipals import fill_by_nipals
+from princomp.engines import Distributed
+from princomp.errors import DataError, MemoryLimitError, ParameterError, ShapeError
+from princomp.io import RowData, Source, read_whole
+from princomp.linalg import FloatArray, in_words, memory_limit, one_blas_thread
+from princomp.summaries import Columns, Extremes, Names, Weights, divisors, is_sparse
+
+METHODS = ("em", "nipals")
+# Arrays of the size of the table: in float64, centred, its mask, and products.
+_COPIES = 4
+# Range of the largest value in which squares keep their digits.
+_RANGE = (1e-130, 1e130)
+# For fewer numbers the free memory of the system is not checked.
+_LARGE = 2**23
+
+
+class Completed(NamedTuple):
+    """Rows without missing cells, their weights, what was filled, and rows that were left out."""
+
+    data: Any
+    weights: Weights
+    filled: Filled
+    left_out: int = 0
+
+
+def completed(
+    data: RowData,
+    weights: Weights,
+    method: str,
+    k: int,
+    *,
+    scale: Any = None,
+    centred: bool = True,
+    names: Names = None,
+    constant: str = "error",
+    memory: int | None = None,
+) -> Completed:
+    """Fill every missing cell, in a copy if there are any; rows without any cell are left out.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n, p), or a Source of rows that fit in memory
+    weights : ndarray of shape (n,), optional
+    method : {"em", "nipals"}
+    k : int
+        Number of components that fill the cells; 0 fills them with means.
+    scale : as for :class:`~princomp.PCA`
+        With ``"em"`` divisors are computed from the *filled* table in each iteration; with
+        ``"nipals"`` once, from the known cells.
+
+    Raises
+    ------
+    ParameterError
+        For sparse rows with a missing cell, and rows on an engine.
+    MemoryLimitError
+    ShapeError
+        For k beyond min(n, p).
+    DataError
+        If a column has too few cells, or no row has any.
+    """
+    untouched = Filled(method, 0, 0.0, 0, 0, True, 0.0, 0.0)
+    if is_sparse(data) and not np.isnan(data.data).any():
+        return Completed(data, weights, untouched)
+    data = _in_memory(data, method, memory)
+    _check_count(k, data.shape, method)
+    holes = missing_cells(data, weights, names)
+    empty = empty_rows(holes, weights)
+    if left_out := int(np.count_nonzero(empty)):
+        data, holes = data[~empty], holes[~empty]
+        weights = None if weights is None else weights[~empty]
+    used = slice(None) if weights is None else weights > 0
+    inside, share = holes[used], None if weights is None else weights[used]
+    cells = int(np.count_nonzero(inside))
+    if not cells:
+        return Completed(data, weights, untouched, left_out)
+    table = data[used].astype(np.float64)
+    _refuse_extremes(table, inside, method)
+    fill = _fill_by_em if method == "em" else _fill_by_nipals
+    ended = fill(table, inside, share, k, scale, centred, names, constant)
+    rows = int(np.count_nonzero(inside.any(axis=1)))
+    filled = Filled(method, cells, cells / inside.size, rows, *ended)
+    if not ended.converged:
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"{filled}. Use fewer components, or leave out columns with many holes.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    out = data.copy()
+    out[used] = table.astype(data.dtype)
+    out[np.isnan(out)] = 0.0  # rows of weight zero, which do not count
+    return Completed(out, weights, filled, left_out)
+
+
+def _check_count(k: int, shape: tuple[int, ...], method: str) -> None:
+    """Refuse more components than a table has."""
+    most = min(shape)
+    if not 0 <= k <= most:
+        raise ShapeError(
+            f"n_components={k} must be between 0 and min(n_samples, n_features)={most} with "
+            f"svd_solver='full' and missing={method!r}",
+            place={"parameter": "n_components"},
+            hint=f"set n_components from 0 to {most}",
+        )
+
+
+def _fill_by_em(
+    table: FloatArray,
+    holes: NDArray[np.bool_],
+    weights: Weights,
+    k: int,
+    scale: Any,
+    centred: bool,
+    names: Names,
+    constant: str,
+) -> Ended:
+    """Fill the holes in place, starting with means; divisors change in each iteration."""
+
+    def divisor_of(now: FloatArray) -> FloatArray | None:
+        if scale is None:
+            return None
+        return _divisors(scale, now, Columns.of(now, weights), names, constant)
+
+    mean = _known_columns(table, holes, weights).mean if centred else np.zeros(table.shape[1])
+    table[holes] = np.broadcast_to(mean, table.shape)[holes]
+    with one_blas_thread():
+        return fill_by_em(table, holes, weights, k, divisor_of=divisor_of, centred=centred)
+
+
+def _fill_by_nipals(
+    table: FloatArray,
+    holes: NDArray[np.bool_],
+    weights: Weights,
+    k: int,
+    scale: Any,
+    centred: bool,
+    names: Names,
+    constant: str,
+) -> Ended:
+    """Fill the holes in place; divisors are computed once, from the known cells."""
+    p = table.shape[1]
+    known = _known_columns(table, holes, weights)
+    mean = np.asarray(known.mean) if centred else np.zeros(p)
+    divisor = _divisors(scale, table, known, names, constant)
+    divisor = np.ones(p) if divisor is None else divisor
+    with one_blas_thread():
+        return fill_by_nipals(table, holes, weights, k, mean=mean, divisor=divisor)
+
+
+def _refuse_extremes(table: FloatArray, holes: NDArray[np.bool_], method: str) -> None:
+    """Refuse numbers whose squares, or the sums of these, leave the range of float64."""
+    largest = float(np.abs(table, where=~holes, out=np.zeros_like(table)).max())
+    if largest and not _RANGE[0] <= largest <= _RANGE[1]:
+        raise DataError(
+            f"missing={method!r} squares the values, and the largest is {largest:.0e}",
+            hint="multiply all columns by a power of ten: only the unit of the components changes",
+        )
+
+
+def room_to_fill(n: int, p: int) -> int:
+    """Compute the bytes needed to fill the cells of rows (n, p)."""
+    return _COPIES * 8 * n * p
+
+
+def _in_memory(data: RowData, method: str, memory: int | None) -> FloatArray:
+    """Return the rows as one dense array."""
+    if isinstance(data, Distributed):
+        raise ParameterError(
+            f"missing={method!r} needs all rows in memory, and these are on {data.engine}",
+            place={"parameter": "missing"},
+            hint="missing='drop' works there; or pass the rows as an array",
+        )
+    if is_sparse(data) or getattr(data, "stored", None) is not None:
+        raise ParameterError(
+            f"missing={method!r} takes dense rows: filled cells are rarely zero",
+            place={"parameter": "missing"},
+            hint="use X.toarray() if it fits in memory, or missing='drop'",
+        )
+    n, p = data.shape
+    if isinstance(data, Source) or n * p > _LARGE:
+        limit = memory_limit(memory)
+        needed = room_to_fill(n or 0, p)
+        if needed > limit:
+            raise MemoryLimitError(
+                f"missing={method!r} holds all rows in memory: {n:,} × {p:,} numbers need "
+                f"{in_words(needed)}, and the limit is {in_words(limit)}",
+                place={"parameter": "memory_limit", "limit": limit, "needed": needed},
+                hint=f"allow {in_words(1.05 * needed)} (memory_limit), fit a sample of "
+                "the rows, or use missing='drop', which reads block by block",
+            )
+        if isinstance(data, Source):
+            rows: FloatArray = read_whole(data, limit // _COPIES)
+            return rows
+    return np.asarray(data)
+
+
+def _known_columns(table: FloatArray, holes: NDArray[np.bool_], weights: Weights) -> Columns:
+    """Compute means and scatter of the known cells, scaled to the number of all rows."""
+    share = np.where(holes, 0.0, 1.0 if weights is None else weights[:, None])
+    totals = share.sum(axis=0)
+    rows = float(len(table) if weights is None else weights.sum())
+    known = np.where(holes, 0.0, table)
+    mean = (share * known).sum(axis=0) / totals
+    centred = np.where(holes, 0.0, table - mean)
+    # Σ w (x − mean)² over the known cells of a column, with the divisor of all rows.
+    scatter = (share * centred * centred).sum(axis=0) / np.maximum(totals - 1.0, 0.5) * (rows - 1.0)
+    return Columns(rows, len(table), mean, np.zeros(table.shape[1]), scatter)
+
+
+def _divisors(
+    scale: Any, table: FloatArray, columns: Columns, names: Names, constant: str
+) -> FloatArray | None:
+    """Compute the divisors of the columns of a table, ignoring NaN."""
+    extremes = _extremes(table) if isinstance(scale, str) and scale == "range" else None
+    return divisors(scale, columns, extremes, names, constant)
+
+
+def _extremes(table: FloatArray) -> Extremes:
+    low, high = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
+    return Extremes(float(len(table)), low.astype(np.float64), high.astype(np.float64))

@@ -1,0 +1,286 @@
+"""What the file of a PCA holds: a fit as arrays and a document of plain values, and back.
+
+Every field and every array is checked before it is used.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from princomp import __version__
+from princomp.core.fitted import Fitted
+from princomp.core.fitted_model import PCAModel
+from princomp.core.missing import Filled
+from princomp.core.problem import Problem, RouteChoice
+from princomp.core.request import PCAParameters
+from princomp.core.schema import TableSchema
+from princomp.errors import ModelFileError, NotAvailableError, ParameterError
+from princomp.io import (
+    Array,
+    Arrays,
+    Document,
+    Field,
+    PathLike,
+    Schema,
+    from_size,
+    plain,
+    values,
+    write,
+)
+from princomp.linalg import number_of
+from princomp.rules import Decision, is_rule, rule_of_dict, rule_to_dict
+from princomp.solvers import Spectrum
+from princomp.summaries import KINDS, Extremes
+
+# Axes of a float64 solver are orthonormal to far less than this.
+_ORTHONORMAL = 1e-6
+# A scatter's two halves are summed alike, to the last bits.
+_SKEW = 1e-10
+
+# The arrays that a summary has besides its mean.
+_BODIES = {
+    "moments": {
+        "scatter": Array("p p", "summary.scatter"),
+        "lost": Array("p", "summary.lost", optional=True, sign="not negative"),
+    },
+    "triangle": {
+        "factor": Array("factor_rows p", "summary.factor"),
+        "lost": Array("p", "summary.lost", optional=True, sign="not negative"),
+    },
+    "columns": {
+        "column_scatter": Array("p", "summary.column_scatter", sign="not negative"),
+    },
+    "sketch": {
+        "column_scatter": Array("p", "summary.column_scatter", sign="not negative"),
+        "product": Array("p width", "summary.product"),
+        "lost": Array("p", "summary.lost", optional=True, sign="not negative"),
+    },
+}
+
+
+def _are_facts(value: Any) -> bool:
+    facts = Problem(*value)
+    return (
+        all(map(values.COUNT.allows, (facts.rows, facts.columns, facts.reader)))
+        and isinstance(facts.wanted, str | int | float | None)
+        and all(map(values.TEXT.allows, (facts.dtype, facts.solver)))
+        and all(map(values.FLAG.allows, (facts.by_range, facts.held, facts.repeatable)))
+        and all(map(values.optional(values.COUNT).allows, (facts.stored, facts.limit)))
+    )
+
+
+_FACTS = values.Values("the facts of a plan", _are_facts)
+_CHOICE = values.Values(
+    "a summary, a solver and a reason",
+    lambda value: values.TEXTS.allows(value) and len(value) == len(RouteChoice._fields),
+)
+_FILLED = values.Values("a record of filled cells", Filled.is_record)
+_DECISION = values.Values("a rule's decision", lambda value: Decision.of_dict(value) is not None)
+
+_FIELDS = {
+    "estimator": Field(values.TEXT, default="PCA"),
+    "parameters": Field(values.with_keys("scale")),
+    "columns": Field(values.COLUMN_NAMES),
+    "id_column": Field(values.optional(values.TEXT)),
+    "summary": Field(values.one_of(*_BODIES)),
+    "rows": Field(values.above(1), "summary.rows"),
+    "count": Field(values.integer(1), "summary.count"),
+    "unit": Field(values.at_least(0), "summary.unit"),
+    "seed": Field(values.COUNT, default=0),
+    "total": Field(values.at_least(0), "spectrum.total"),
+    "roundoff": Field(values.at_least(0), "spectrum.roundoff"),
+    "squared": Field(values.FLAG, "spectrum.squared"),
+    "missed": Field(values.optional(values.PROBABILITY), "spectrum.missed", default=None),
+    "k": Field(values.COUNT, "fitted.k"),
+    "centred": Field(values.FLAG, "fitted.centred"),
+    "about_mean": Field(values.FLAG, "summary.centred"),
+    "dtype": Field(values.DTYPE, "fitted.dtype.name"),
+    "n_samples": Field(values.optional(values.COUNT), "fitted.n_samples"),
+    "facts": Field(_FACTS, "fitted.problem"),
+    "choice": Field(_CHOICE, "fitted.route"),
+    "fallbacks": Field(values.TEXTS, "fitted.notes"),
+    "passes": Field(values.optional(values.COUNT), "fitted.passes"),
+    "bytes_read": Field(values.COUNT, "fitted.bytes_read"),
+    "dropped": Field(values.COUNT, "fitted.dropped"),
+    "mean_known": Field(values.FLAG, "fitted.mean_known"),
+    "filled": Field(values.optional(_FILLED), default=None),
+    "decision": Field(values.optional(_DECISION), default=None),
+}
+
+
+def _schema(summary: str) -> Schema:
+    """The schema of a model that has a summary of this kind."""
+    arrays = {
+        "mean": Array("p", "summary.mean"),
+        "mean_low": Array("p", "summary.mean_low"),
+        **_BODIES[summary],
+        "variances": Array("variances", "spectrum.variances", sign="not negative"),
+        "axes": Array("k p", "spectrum.axes"),
+        "residuals": Array("k", "spectrum.residuals", optional=True, sign="not negative"),
+        "scale": Array("p", "fitted.scale", optional=True, sign="positive"),
+        "low": Array("p", "extremes.low", optional=True),
+        "high": Array("p", "extremes.high", optional=True),
+    }
+    return Schema(_FIELDS, arrays)
+
+
+def described(
+    model: PCAModel, estimator: str = "PCA", **more: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays by name, and a document of plain values.
+
+    Parameters
+    ----------
+    model : PCAModel
+    estimator : str
+        Class of the estimator.
+    **more
+        Parameters that it has besides those of a PCA.
+
+    Raises
+    ------
+    NotAvailableError
+        For components of another library that came without the variances of the columns.
+    """
+    fitted, table = model.result, model.schema
+    if np.isnan(fitted.summary.column_scatter).any():
+        raise NotAvailableError(
+            "the variances of the columns are not known, so a model file would be incomplete",
+            hint="fit princomp.PCA to the rows, or pickle the model",
+        )
+    summary = fitted.summary.to_host()
+    kind = type(summary).__name__.lower()
+    source = SimpleNamespace(
+        estimator=estimator,
+        fitted=fitted,
+        columns=table.names,
+        id_column=table.id_column,
+        summary=summary,
+        spectrum=fitted.spectrum,
+        extremes=fitted.extremes or SimpleNamespace(low=None, high=None),
+    )
+    schema = _schema(kind)
+    document = schema.document(
+        source,
+        parameters={**_plain_parameters(model), **more},
+        summary=kind,
+        seed=getattr(summary, "seed", 0),
+        filled=None if fitted.filled is None else fitted.filled.to_dict(),
+        decision=None if fitted.decision is None else fitted.decision.to_dict(),
+    )
+    return schema.arrays_of(source), {"princomp": __version__, **document}
+
+
+def _plain_parameters(model: PCAModel) -> dict[str, Any]:
+    """The parameters, by name, as plain values."""
+    parameters = dict(sorted(model.parameters._asdict().items()))
+    if not isinstance(parameters["scale"], str | None):
+        parameters["scale"] = {"array": True}  # it is the tensor of that name
+    parameters["random_state"] = number_of(parameters["random_state"])
+    if is_rule(rule := parameters["n_components"]):
+        # Somebody's own rule has no place in a file: what it chose has.
+        parameters["n_components"] = rule_to_dict(rule) or model.result.k
+    return {name: plain(name, value) for name, value in parameters.items()}
+
+
+def save_model(path: PathLike, model: PCAModel, *, overwrite: bool = True) -> None:
+    """Write the file of a PCA; see :meth:`princomp.PCA.save`."""
+    write(path, *described(model), overwrite=overwrite)
+
+
+def restored(tensors: Arrays, document: Document) -> PCAModel:
+    """The model that arrays and a document describe; each is checked before it is used.
+
+    Raises
+    ------
+    ModelFileError
+    """
+    document = _schema("moments").checked(document)
+    _check_arrays(tensors, document)
+    columns, parameters = document["columns"], dict(document["parameters"])
+    fitted = _fitted(tensors, document)
+    if isinstance(parameters["scale"], dict):
+        parameters["scale"] = fitted.scale
+    if isinstance(parameters.get("n_components"), dict):
+        try:
+            parameters["n_components"] = rule_of_dict(parameters["n_components"])
+        except (KeyError, TypeError, ParameterError):
+            raise ModelFileError(f"its 'n_components' is {parameters['n_components']!r}") from None
+    # A newer minor version may have added parameters, which may be ignored.
+    known = {name: parameters[name] for name in PCAParameters._fields if name in parameters}
+    names = None if columns is None else tuple(columns)
+    schema = TableSchema(fitted.p, names, document["id_column"], document["estimator"])
+    return PCAModel(fitted, schema, PCAParameters(**known))
+
+
+def _fitted(tensors: Arrays, document: Document) -> Fitted:
+    spectrum = Spectrum(
+        tensors["variances"],
+        tensors["axes"],
+        float(document["total"]),
+        float(document["roundoff"]),
+        document["squared"],
+        tensors.get("residuals"),
+        document["missed"],
+    )
+    if spectrum.orthogonality > _ORTHONORMAL:
+        raise ModelFileError("the axes are not orthonormal")
+    kind, rows = document["summary"], float(document["rows"])
+    known: dict[str, Any] = {"centred": document["about_mean"]}
+    if kind != "columns":
+        known["unit"] = float(document["unit"])
+        known["lost"] = tensors.get("lost")
+    if kind == "sketch":
+        known["seed"] = document["seed"]
+    bodies = [tensors[body] for body in _BODIES[kind] if body != "lost"]
+    summary = KINDS[kind](
+        rows, document["count"], tensors["mean"], tensors["mean_low"], *bodies, **known
+    )
+    extremes = Extremes(rows, tensors["low"], tensors["high"]) if "low" in tensors else None
+    return Fitted(
+        summary,
+        spectrum,
+        document["k"],
+        tensors.get("scale"),
+        document["centred"],
+        np.dtype(document["dtype"]),
+        document["n_samples"],
+        Problem(*document["facts"]),
+        RouteChoice(*document["choice"]),
+        tuple(document["fallbacks"]),
+        document["passes"],
+        document["bytes_read"],
+        document["dropped"],
+        extremes,
+        document["mean_known"],
+        None if document["filled"] is None else Filled(**document["filled"]),
+        None if document["decision"] is None else Decision.of_dict(document["decision"]),
+    )
+
+
+def _check_arrays(tensors: Arrays, document: Document) -> None:
+    """Compare the arrays with the schema and with each other."""
+    p, k, columns = document["facts"][1], document["k"], document["columns"]
+    sizes = {
+        "p": p,
+        "k": k,
+        "variances": from_size(k),
+        "width": from_size(k),
+        "factor_rows": range(2 * p + 1),
+    }
+    _schema(document["summary"]).check_arrays(tensors, sizes)
+    for array in tensors.values():
+        array.flags.writeable = False
+    if columns is not None and len(columns) != p:
+        raise ModelFileError(f"it has {len(columns)} column names, not {p}")
+    scatter = tensors.get("scatter", np.empty((0, 0)))
+    skew = _SKEW * np.abs(scatter).max(initial=0.0)
+    if (scatter.diagonal() < 0).any() or not np.allclose(scatter, scatter.T, rtol=0, atol=skew):
+        raise ModelFileError("array 'scatter' is not symmetric with a diagonal ≥ 0")
+    if ("low" in tensors) is not ("high" in tensors):
+        raise ModelFileError("it holds one of the arrays 'low' and 'high' without the other")
+    if "low" in tensors and not (tensors["low"] <= tensors["high"]).all():
+        raise ModelFileError("a column's smallest value is above its largest")

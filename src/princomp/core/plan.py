@@ -1,0 +1,284 @@
+"""The plan: which route, why, and what it costs; known before any work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from princomp.core.problem import SOLVERS, Problem, RouteChoice
+from princomp.core.routes.base import Cost, Route
+from princomp.core.routes.given import GIVEN
+from princomp.core.routes.krylov import KRYLOV
+from princomp.core.routes.lanczos import LANCZOS
+from princomp.core.routes.moments import (
+    ENGINE_COLUMNS,
+    MOMENTS,
+    SCATTER_COLUMNS,
+    SCATTER_SEARCH,
+    SPARSE_SCATTER,
+)
+from princomp.core.routes.randomized import RANDOMIZED
+from princomp.core.routes.row_gram import ROW_GRAM
+from princomp.core.routes.sketch import SKETCH
+from princomp.core.routes.tiles import TILES
+from princomp.core.routes.triangle import TRIANGLE
+from princomp.errors import MemoryLimitError, ParameterError
+from princomp.linalg import in_words
+
+# What a table of rows takes while it is read into memory and joined.
+_HELD_COPIES = 2.0
+
+_ALL: tuple[Route, ...] = (
+    MOMENTS,
+    SCATTER_SEARCH,
+    TRIANGLE,
+    ROW_GRAM,
+    LANCZOS,
+    RANDOMIZED,
+    KRYLOV,
+    SKETCH,
+    TILES,
+    GIVEN,
+)
+_ROUTES: dict[tuple[str, str], Route] = {(one.summary, one.solver): one for one in _ALL}
+_HOLD = RouteChoice("hold", "", "the rows fit in memory and are read whole")
+# Routes for rows in memory, the best first. At most one of them applies, or a route through a
+# scatter and, where that is too large for the memory limit, a search.
+_IN_MEMORY: tuple[Route, ...] = (MOMENTS, SCATTER_SEARCH, TRIANGLE, ROW_GRAM, LANCZOS)
+
+_SOME_COMPONENTS = "components alone: it cannot be merged, rescaled or given more rows"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a fit will run, or ran.
+
+    Attributes
+    ----------
+    summary : str
+        What is kept of the rows: ``moments``, ``triangle``, ``columns`` or ``sketch``.
+    solver : str
+        ``eigh``, ``svd``, ``lanczos``, ``row_gram``, ``randomized``, ``krylov``, ``nystrom`` or
+        ``tiles``.
+    reasons : tuple of str
+        Why; a fallback adds a line and is never silent.
+    passes : int
+        Times that the rows are read; None of an iterating solver before it has run.
+    memory : int
+        Bytes beyond the data, an estimate of the peak.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import plan
+    >>> print(plan(np.ones((100, 3))).solver)
+    eigh
+    """
+
+    problem: Problem
+    summary: str
+    solver: str
+    reasons: tuple[str, ...]
+    passes: int | None
+    memory: int = field(default=0)
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        choice: RouteChoice,
+        notes: tuple[str, ...] = (),
+        passes: int | None = None,
+    ) -> Plan:
+        """The plan of a choice, with notes on what happened since."""
+        cost = cost_of(problem, choice)
+        return cls(
+            problem,
+            choice.summary,
+            choice.solver,
+            (choice.reason, *notes),
+            cost.passes if passes is None else passes,
+            cost.memory,
+        )
+
+    @property
+    def stands_for_rows(self) -> bool:
+        """Whether the fit can be merged, rescaled or given more rows.
+
+        Its summary tells, or all components of rows wider than they are many.
+        """
+        return self.summary != "columns" or self.problem.wanted is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "rows": self.problem.rows,
+            "columns": self.problem.columns,
+            "n_components": self.problem.wanted,
+            "dtype": self.problem.dtype,
+            "stored": self.problem.stored,
+            "svd_solver": self.problem.solver,
+            "held": self.problem.held,
+            "repeatable": self.problem.repeatable,
+            "memory_limit": self.problem.limit,
+            "summary": self.summary,
+            "solver": self.solver,
+            "reasons": list(self.reasons),
+            "passes": self.passes,
+            "memory": self.memory,
+        }
+
+    def to_json(self) -> str:
+        """The plan as a JSON object."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def __str__(self) -> str:
+        rows = f"{self.problem.rows:,}" if self.problem.rows else "unknown"
+        stored = self.problem.stored
+        # An engine may know that its rows are sparse, and not how many numbers they hold.
+        kind = "dense" if stored is None else f"sparse, {stored:,} stored" if stored else "sparse"
+        passes = "until the residual is met" if self.passes is None else str(self.passes)
+        lines = [
+            f"Plan for {rows} × {self.problem.columns:,} {self.problem.dtype} ({kind})",
+            f"  summary  {self.summary}",
+            f"  solver   {self.solver}",
+            *([] if self.stands_for_rows else [f"  keeps    {_SOME_COMPONENTS}"]),
+            *(f"  {'why' if i == 0 else 'then':8} {why}" for i, why in enumerate(self.reasons)),
+            f"  passes   {passes}",
+            f"  memory   {in_words(self.memory)} beyond the data",
+        ]
+        return "\n".join(lines)
+
+
+def select_route(problem: Problem) -> RouteChoice:
+    """The first of the routes that serve a problem and fit its memory limit.
+
+    Raises
+    ------
+    ParameterError
+        For a solver of an unknown name, or one that cannot serve these rows.
+    MemoryLimitError
+        When no route fits in the limit, with what each would take.
+    """
+    choices = _candidates(problem)
+    if problem.limit is None:
+        return next(choices)
+    seen = []
+    for choice in choices:
+        if cost_of(problem, choice).fits(problem):
+            return choice
+        seen.append(choice)
+    raise _does_not_fit(problem, seen)
+
+
+def route_of(choice: RouteChoice) -> Route:
+    """The route that was chosen."""
+    return _ROUTES[choice.summary, choice.solver]
+
+
+def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
+    """What a route takes; with the rows themselves where they are to be held in memory."""
+    if choice.summary != "hold":
+        return route_of(choice).cost(problem)
+    n, p, size = problem.rows, problem.columns, problem.itemsize
+    numbers = n * p * size if problem.stored is None else problem.stored * (size + 4) + 8 * n
+    held = problem._replace(held=True, limit=None)
+    then = route_of(next(_candidates(held))).cost(held)
+    return Cost(int(_HELD_COPIES * numbers) + then.memory)
+
+
+def _candidates(problem: Problem) -> Iterator[RouteChoice]:
+    """Routes that serve a problem, the best first."""
+    if problem.solver != "auto":
+        yield from _asked(problem)
+        return
+    for route in _IN_MEMORY if problem.held else _streamed(problem):
+        if route is None:
+            yield _HOLD
+        elif why := route.applies(problem):
+            yield RouteChoice(route.summary, route.solver, why)
+
+
+def _streamed(problem: Problem) -> list[Route | None]:
+    """Routes for rows that are read block by block, the best first; None is to hold the rows."""
+    p, n = problem.columns, problem.rows
+    most = SCATTER_COLUMNS if problem.stored is None else SPARSE_SCATTER
+    most = min(most, ENGINE_COLUMNS.get(problem.engine, most))
+    hold: list[Route | None] = [None] if n and not problem.engine else []
+    if p <= most and (not n or n >= p):
+        return [MOMENTS, SCATTER_SEARCH, *hold, KRYLOV, SKETCH]
+    return [*hold, TRIANGLE, KRYLOV, SKETCH, MOMENTS, SCATTER_SEARCH]
+
+
+def _asked(problem: Problem) -> Iterator[RouteChoice]:
+    """Routes of the solver that was asked for.
+
+    Raises
+    ------
+    ParameterError
+    """
+    solver, engine = problem.solver, problem.engine
+    if solver not in SOLVERS:
+        raise _refused(solver, "is not known", f"choose one of {', '.join(SOLVERS)}")
+    in_memory = solver in ("arpack", "lanczos", "randomized", "row_gram")
+    if problem.held or not in_memory:
+        if solver == "krylov" and not (problem.held or problem.repeatable):
+            raise _refused(
+                solver,
+                "reads the rows several times, and these can be read once",
+                "svd_solver='sketch' reads them once; or give a file, or a function that makes "
+                "a new iterator",
+            )
+        summary_and_solver = SOLVERS[solver]
+        assert summary_and_solver is not None
+        yield RouteChoice(*summary_and_solver, f"svd_solver={solver!r} was asked for")
+        return
+    searched = solver in ("arpack", "lanczos")
+    if engine and not searched:
+        raise _refused(
+            solver,
+            f"multiplies rows in memory, and these are on {engine}",
+            "choose 'auto', 'covariance_eigh', 'full', 'krylov' or 'sketch'",
+        )
+    if solver == "lanczos" and engine in ENGINE_COLUMNS and problem.stored is None:
+        why = f"svd_solver='lanczos' was asked for: on a scatter in tiles that stay on {engine}"
+        yield RouteChoice(TILES.summary, TILES.solver, why)
+        return
+    by_passes = searched and problem.repeatable
+    if not engine and (problem.rows or not by_passes):
+        yield _HOLD
+    if by_passes:
+        yield RouteChoice(KRYLOV.summary, KRYLOV.solver, KRYLOV.reason(problem))
+
+
+def _refused(solver: str, why: str, hint: str) -> ParameterError:
+    return ParameterError(
+        f"svd_solver={solver!r} {why}", place={"parameter": "svd_solver"}, hint=hint
+    )
+
+
+def _does_not_fit(problem: Problem, choices: list[RouteChoice]) -> MemoryLimitError:
+    """What each route would take, and what would fit."""
+    assert problem.limit is not None
+    needs = {_called(choice): cost_of(problem, choice).memory for choice in choices}
+    each = ", ".join(f"{name} {in_words(need)}" for name, need in needs.items())
+    least = min(needs.values())
+    rows = f"{problem.rows:,}" if problem.rows else "unknown"
+    return MemoryLimitError(
+        f"no route for {rows} × {problem.columns:,} rows fits in {in_words(problem.limit)} of "
+        f"memory: {each}",
+        place={"parameter": "memory_limit", "limit": problem.limit, "needed": least},
+        hint=f"allow {in_words(1.05 * least)} (memory_limit), or use fewer columns"
+        + (
+            ""
+            if problem.wants_few(problem.columns)
+            else ", or ask for a whole number of components"
+        ),
+    )
+
+
+def _called(choice: RouteChoice) -> str:
+    names = {"hold": "the rows in memory", "moments": "the p × p scatter", "columns": choice.solver}
+    return names.get(choice.summary, choice.summary)

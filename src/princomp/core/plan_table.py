@@ -1,0 +1,56 @@
+"""The plan of a fit that has not begun."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from princomp.core.context import check_rows
+from princomp.core.inputs import opened, refuse_iterator
+from princomp.core.missing import room_to_fill
+from princomp.core.plan import Plan, cost_of, select_route
+from princomp.core.problem import Problem
+from princomp.core.request import PCAParameters, Request, check_wanted
+from princomp.summaries import Columns
+
+
+def plan_table(X: Any, parameters: PCAParameters) -> Plan:
+    """What a fit of a table would do and cost, without doing it; see :func:`princomp.plan`."""
+    request = Request.of(parameters)
+    refuse_iterator(
+        X, "a plan looks at the first batch of an iterator, and nothing gives it back", "plan"
+    )
+    problem = request.problem(opened(X)[0])
+    if request.fill is not None:
+        problem = problem._replace(held=True, limit=None)  # all rows are read into memory
+    check_shape(problem)
+    choice = select_route(problem)
+    if request.fill is not None:
+        note = f"missing={request.fill!r}: missing cells are filled first, all rows in memory"
+        then = Plan.of(problem, choice, (note,))
+        return replace(then, memory=max(then.memory, room_to_fill(problem.rows, problem.columns)))
+    if choice.summary == "hold":
+        # The route is chosen again once the rows are in memory.
+        then = Plan.of(
+            problem._replace(held=True), select_route(problem._replace(held=True, limit=None))
+        )
+        reasons = (choice.reason, *then.reasons)
+        return replace(then, memory=cost_of(problem, choice).memory, reasons=reasons)
+    return Plan.of(problem, choice)
+
+
+def check_shape(problem: Problem) -> None:
+    """Refuse, by their shape alone, rows that a fit would refuse.
+
+    Raises
+    ------
+    ShapeError, ParameterError
+    """
+    if not problem.rows and not problem.held:
+        return  # not known yet
+    none = np.zeros(problem.columns)
+    shape = Columns(float(problem.rows), problem.rows, none, none, none)
+    check_rows(shape, problem.rows, 0)
+    check_wanted(problem.wanted, shape, problem.solver)

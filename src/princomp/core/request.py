@@ -1,0 +1,282 @@
+"""The parameters of the estimator, checked once before any work."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from types import UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from princomp.core.missing import METHODS
+from princomp.core.problem import SOLVERS, Problem
+from princomp.engines import Distributed
+from princomp.errors import ParameterError, ShapeError, did_you_mean
+from princomp.io import RowData, Source, TableSource
+from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit
+from princomp.rules import RULES, Rule, is_rule, name_of
+from princomp.summaries import is_sparse
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+
+# Below so many numbers the system is not asked how much memory is free.
+_LARGE = 2**23
+_SOLVERS = tuple(SOLVERS)
+_SCALES = ("unit", "pareto", "range")
+_MISSING = ("error", "drop", *METHODS)
+_CONSTANT = ("error", "zero")
+_NAMES = ("PC", "sklearn")
+_NORMALIZERS = ("auto", "QR", "LU", "none")
+
+
+class PCAParameters(NamedTuple):
+    """The parameters of :class:`~princomp.PCA`, as a user gives them."""
+
+    n_components: int | float | str | Rule | None = None
+    copy: bool = True
+    whiten: bool = False
+    svd_solver: str = "auto"
+    tol: float = 0.0
+    iterated_power: int | str = "auto"
+    n_oversamples: int = 10
+    power_iteration_normalizer: str = "auto"
+    random_state: RandomState = None
+    scale: str | ArrayLike | None = None
+    center: bool = True
+    missing: str = "error"
+    memory_limit: int | str | None = None
+    decay: float | None = None
+    constant: str = "error"
+    component_names: str = "PC"
+
+
+class Request(NamedTuple):
+    """What a person asked for, as far as it shapes a fit."""
+
+    n_components: int | float | str | Rule | None = None
+    scale: str | FloatArray | None = None
+    center: bool = True
+    solver: str = "auto"
+    tol: float = 0.0
+    iterated_power: int | str = "auto"
+    n_oversamples: int = 10
+    power_iteration_normalizer: str = "auto"
+    random_state: Any = None
+    drop: bool = False
+    memory: int | None = None
+    decay: float = 1.0
+    fill: str | None = None
+    constant: str = "error"
+
+    @classmethod
+    def of(cls, parameters: Any) -> Request:
+        """Check the attributes of an estimator.
+
+        Raises
+        ------
+        ParameterError
+            With the values that are allowed.
+        """
+        scale = parameters.scale
+        if isinstance(scale, str):
+            _among("scale", scale, _SCALES, "None", "an array of divisors")
+        _among("svd_solver", parameters.svd_solver, _SOLVERS)
+        _among("missing", parameters.missing, _MISSING)
+        _among("constant", parameters.constant, _CONSTANT)
+        _among("component_names", parameters.component_names, _NAMES)
+        for name, value in (
+            ("center", parameters.center),
+            ("whiten", parameters.whiten),
+            ("copy", parameters.copy),
+        ):
+            if value is not True and value is not False and not isinstance(value, np.bool_):
+                raise _invalid(name, value, "True", "False")
+        normalizer = parameters.power_iteration_normalizer
+        _among("power_iteration_normalizer", normalizer, _NORMALIZERS)
+        tol, power, extra = parameters.tol, parameters.iterated_power, parameters.n_oversamples
+        if not (is_a(tol, Real) and tol >= 0):
+            raise _invalid("tol", tol, "a number of at least 0")
+        if power != "auto" and not (is_a(power, Integral) and power >= 0):
+            raise _invalid("iterated_power", power, "'auto'", "a whole number of at least 0")
+        decay = parameters.decay
+        if decay is not None and not (is_a(decay, Real) and 0 < decay <= 1):
+            raise _invalid("decay", decay, "None", "a number in (0, 1]")
+        if parameters.random_state is not None:
+            check_random_state(parameters.random_state)
+        if not (is_a(extra, Integral) and extra >= 1):
+            raise _invalid("n_oversamples", extra, "a whole number of at least 1")
+        return cls(
+            checked_components(parameters.n_components),
+            scale,
+            bool(parameters.center),
+            parameters.svd_solver,
+            tol,
+            power,
+            extra,
+            normalizer,
+            parameters.random_state,
+            parameters.missing == "drop",
+            None if parameters.memory_limit is None else byte_count(parameters.memory_limit),
+            1.0 if parameters.decay is None else float(parameters.decay),
+            _filling(parameters.missing, parameters.n_components),
+            parameters.constant,
+        )
+
+    @property
+    def wanted(self) -> int | float | str | None:
+        """``n_components`` as plans and files say it: a rule by its name."""
+        k = self.n_components
+        return k if isinstance(k, int | float | str | None) else k.name
+
+    @property
+    def by_range(self) -> bool:
+        """Whether the smallest and largest values are needed."""
+        return isinstance(self.scale, str) and self.scale == "range"
+
+    def problem(self, data: RowData) -> Problem:
+        """What a plan for these rows (n, p) is decided from."""
+        n, p = data.shape
+        dtype = "float32" if data.dtype.char == "f" else "float64"
+        if isinstance(data, Source):
+            return Problem(
+                n or 0,
+                p,
+                self.wanted,
+                dtype,
+                data.stored,
+                self.solver,
+                self.by_range,
+                isinstance(data, TableSource),
+                data.repeatable,
+                memory_limit(self.memory),
+                data.reader,
+                data.engine if isinstance(data, Distributed) else "",
+            )
+        stored = data.nnz if is_sparse(data) else None
+        limit = self.memory
+        if limit is None and max(n, p) * p > _LARGE:
+            limit = memory_limit(None)
+        return Problem(n, p, self.wanted, dtype, stored, self.solver, self.by_range, limit=limit)
+
+
+def checked_components(k: Any) -> int | float | str | Rule | None:
+    """Check ``n_components``.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if k is None or (isinstance(k, str) and k in RULES):
+        return k
+    if is_a(k, Integral) and k >= 0:
+        return int(k)
+    if is_a(k, Real) and not is_a(k, Integral) and 0 < k < 1:
+        return float(k)
+    if is_rule(k):
+        rule: Rule = k
+        return rule
+    valid = ("a whole number of at least 0", "a fraction in (0, 1)", *map(repr, RULES))
+    raise _invalid("n_components", k, *valid, "a rule", "None")
+
+
+def most_components(summary: Any) -> int:
+    """Return the largest number of components: min(n, p), where weight 2 is the row twice.
+
+    Rows of weights below one count as rows, so that weights may be on any scale.
+    """
+    return min(max(math.floor(summary.rows + 1e-9), summary.count), summary.p)
+
+
+def check_wanted(
+    wanted: int | float | str | Rule | None, summary: Any, solver: str
+) -> int | float | str | Rule:
+    """Return the requested number of components, or the rule that will choose it.
+
+    The name of a rule is replaced by the rule; other names are returned unchanged.
+
+    Raises
+    ------
+    ShapeError
+        For a number out of range, with the range.
+    """
+    most = most_components(summary)
+    truncated = solver in ("arpack", "lanczos", "randomized")
+    if wanted is None:
+        return most - 1 if solver == "arpack" else most
+    if isinstance(wanted, float):
+        return wanted
+    if not isinstance(wanted, int):
+        if name_of(wanted) == "mle":
+            _check_mle(summary, solver, truncated)
+        return RULES[wanted]() if isinstance(wanted, str) and wanted in RULES else wanted
+    lowest = 1 if truncated else 0
+    if solver == "arpack" and wanted == most:
+        raise ShapeError(
+            f"n_components={wanted} must be strictly less than min(n_samples, n_features)={most} "
+            "with svd_solver='arpack'",
+            place={"parameter": "n_components"},
+            hint="svd_solver='full' finds all",
+        )
+    if not lowest <= wanted <= most:
+        route = "full" if solver == "auto" else solver
+        raise ShapeError(
+            f"n_components={wanted} must be between {lowest} and "
+            f"min(n_samples, n_features)={most} with svd_solver={route!r}",
+            place={"parameter": "n_components"},
+            hint=f"ask for {lowest} to {most} components",
+        )
+    return wanted
+
+
+def _check_mle(summary: Any, solver: str, truncated: bool) -> None:
+    if truncated:
+        raise ParameterError(
+            f"n_components='mle' cannot be a string with svd_solver={solver!r}",
+            place={"parameter": "n_components"},
+            hint="Minka's rule needs all variances: svd_solver='auto' or 'full'",
+        )
+    if summary.rows < summary.p:
+        raise ShapeError(
+            "n_components='mle' is only supported if n_samples >= n_features, "
+            f"got {summary.rows:g} rows of {summary.p} columns",
+            hint="ask for a fraction of the variance, or for another rule, such as 'parallel'",
+        )
+
+
+def _filling(missing: str, k: object) -> str | None:
+    """The method that fills missing cells, for which the number of components must be known."""
+    if missing not in METHODS:
+        return None
+    if not is_a(k, Integral):
+        raise ParameterError(
+            f"missing={missing!r} fills cells by a number of components, and n_components={k!r}",
+            place={"parameter": "n_components"},
+            hint="ask for a whole number, such as n_components=2; 0 fills cells with means",
+        )
+    return missing
+
+
+def is_a(value: object, kind: type | UnionType) -> bool:
+    """Whether a value is a number of a kind; True and False are none."""
+    # The built-in types first: looking a number up in an abstract class takes longer.
+    if type(value) is int or (type(value) is float and kind is Real):
+        return True
+    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+
+
+def _among(name: str, value: object, valid: tuple[str, ...], *others: str) -> None:
+    if not isinstance(value, str) or value not in valid:
+        raise _invalid(name, value, *(repr(one) for one in valid), *others)
+
+
+def _invalid(name: str, value: object, *valid: str) -> ParameterError:
+    return ParameterError(
+        f"{name}={value!r} is not valid",
+        place={"parameter": name},
+        hint=did_you_mean(value, [one.strip("'") for one in valid])
+        + f"{name} must be {', '.join(valid[:-1])} or {valid[-1]}",
+    )

@@ -1,0 +1,71 @@
+"""The protocol of a route, and how a route ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+
+from princomp.core.problem import Problem
+from princomp.linalg import FloatArray
+from princomp.rules import Decision
+from princomp.solvers import Spectrum
+from princomp.summaries import Columns, Moments, Sketch, Triangle
+
+if TYPE_CHECKING:
+    from princomp.core.context import FitContext
+
+Summary: TypeAlias = Moments | Triangle | Columns | Sketch
+
+
+class Cost(NamedTuple):
+    """What a route takes: bytes beyond the data (an estimate of the peak), and passes."""
+
+    memory: int
+    passes: int | None = 1  # None where the route repeats them until a residual is met
+
+    def fits(self, problem: Problem) -> bool:
+        """Whether this is within the memory limit."""
+        return problem.limit is None or self.memory <= problem.limit
+
+
+class Solution(NamedTuple):
+    """A spectrum, how many of its components are kept, and the summary behind it."""
+
+    spectrum: Spectrum
+    k: int
+    summary: Summary
+    scale: FloatArray | None
+    notes: tuple[str, ...] = ()  # for the plan
+    decision: Decision | None = None  # of the rule that chose k
+    solver: str | None = None  # where it is not the one of the route
+
+
+class Abandoned(NamedTuple):
+    """A route that gave up, why, and the route that takes over.
+
+    ``summary`` is what the other route can solve without another pass; ``precise`` says that its
+    products are to be made in float64.
+    """
+
+    notes: tuple[str, ...]
+    successor: tuple[str, str]
+    summary: Summary | None = None
+    precise: bool = False
+
+
+class Route(Protocol):
+    """One way from rows to a spectrum.
+
+    ``summary`` and ``solver`` are its names in plans and model files.
+    """
+
+    summary: str
+    solver: str
+
+    def applies(self, problem: Problem) -> str:
+        """Why ``svd_solver="auto"`` may take this route; empty where it may not."""
+
+    def cost(self, problem: Problem) -> Cost:
+        """Memory and passes."""
+
+    def solve(self, fit: FitContext) -> Solution | Abandoned:
+        """Read the rows and solve, or hand over to another route."""

@@ -1,0 +1,105 @@
+"""Rows in memory that routes multiply without a scatter: centred, scaled, in a safe range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from princomp.core.context import FIRST_GUESS, FitContext, safe_divisor
+from princomp.core.problem import Problem
+from princomp.core.routes.base import Solution
+from princomp.engines import drop_incomplete
+from princomp.linalg import default_threads
+from princomp.solvers import Spectrum, completed
+from princomp.summaries import CentredRows, Columns, Weights, checked_block, safe_exponent
+
+# Bytes that a thread holds of dense rows while it multiplies them: the longest panel and what
+# becomes of it.
+_PANEL = 2**24
+
+
+class CentredFit:
+    """The centred and scaled rows of a fit, and the count of its components.
+
+    Rows are divided by a power of two that keeps their products in the range of their precision.
+
+    Attributes
+    ----------
+    rows : CentredRows
+    columns, summary : Columns
+        Of ``rows``, and of the rows as they were given.
+    count : ComponentCount
+    """
+
+    def __init__(self, fit: FitContext) -> None:
+        if fit.passes == 0:
+            drop_rows(fit)
+        columns = fit.summarise(Columns, "columns")
+        self._fit, self.summary = fit, columns
+        self._scale, ready, self.count = fit.analyse(columns)
+        self._exponent = safe_exponent(ready.column_scatter, fit.rows.dtype)
+        if self._exponent:
+            ready = ready.scaled(np.full(columns.p, 2.0**self._exponent))
+        self.columns = ready
+        self.rows = self._centred(fit.rows, fit.weights)
+
+    def _centred(self, rows: Any, weights: Weights) -> CentredRows:
+        columns, p = self.summary, self.summary.p
+        mean = columns.mean if self._fit.request.center else np.zeros(p)
+        low = columns.mean_low if self._fit.request.center else mean
+        variances = columns.column_scatter / (columns.rows - 1.0)
+        divisor = safe_divisor(self._scale, self._exponent, p)
+        return CentredRows.of(rows, mean, low, variances, divisor, weights)
+
+    def sample(self, every: int) -> CentredRows:
+        """One in so many rows, in a copy."""
+        fit = self._fit
+        weights = None if fit.weights is None else fit.weights[::every]
+        return self._centred(fit.rows[::every].copy(), weights)
+
+    def components(self, spectrum: Spectrum, *, complete: bool = True) -> int | None:
+        """The number of components, or None when more variances are needed to say."""
+        return self.count(spectrum.times_power(2 * self._exponent), complete=complete)
+
+    def grown(self, truncated: Callable[[int], Spectrum | None]) -> Solution | None:
+        """The result of a solver that finds some components, asked for more until they do.
+
+        None where the solver gives up.
+        """
+        count = self.count
+        size = min(count.most, FIRST_GUESS) if count.exact is None else max(count.exact, 1)
+        if count.needs_all:
+            size = count.most
+        while True:
+            # With weights, more may be wanted than there are rows.
+            spectrum = truncated(min(size, *self.rows.shape))
+            if spectrum is None:
+                return None
+            k = self.components(spectrum, complete=size >= count.most)
+            if k is not None:
+                return self.solution(spectrum, k)
+            size = min(count.most, 2 * size)
+
+    def solution(self, spectrum: Spectrum, k: int, notes: tuple[str, ...] = ()) -> Solution:
+        """The result, in the units of the rows."""
+        spectrum = completed(spectrum, k).times_power(2 * self._exponent)
+        decision = self.count.decision
+        return Solution(spectrum, k, self.summary, self._scale, notes, decision)
+
+
+def drop_rows(fit: FitContext, *, weightless: bool = True) -> None:
+    """Leave out rows that do not count: incomplete ones and, where asked, those of weight zero."""
+    if fit.request.drop:
+        fit.rows, fit.weights, fit.dropped = drop_incomplete(fit.rows, fit.weights)
+    if weightless:
+        fit.rows, fit.weights = checked_block(fit.rows, fit.weights)
+
+
+def panels_in_flight(problem: Problem) -> int:
+    """Bytes that threads take which centre a panel of rows each, or all of sparse rows."""
+    if problem.stored is not None:
+        return 12 * problem.stored
+    numbers = problem.rows * problem.columns * problem.itemsize
+    return min(default_threads() * _PANEL, numbers)

@@ -1,0 +1,159 @@
+"""The route of wide rows that are read block by block: fused passes to a residual."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from princomp.core.context import FIRST_GUESS, ComponentCount, FitContext, prepared, safe_divisor
+from princomp.core.problem import Problem
+from princomp.core.routes.base import Cost, Solution
+from princomp.core.routes.centred import drop_rows
+from princomp.core.routes.moments import ENGINE_COLUMNS
+from princomp.errors import MemoryLimitError
+from princomp.linalg import FloatArray, in_words, one_blas_thread
+from princomp.solvers import ImagesOf, block_width, completed, room_for, solve_blocks
+from princomp.summaries import Sketch, SketchOf, safe_exponent, wide_block_rows
+
+# Products smaller than this have lost digits to the end of the range.
+_FLOAT32_LEAST, _FLOAT64_LEAST = 1e-31, 1e-292
+# Components that memory is planned for where no number of them is wanted.
+_PLANNED = 64
+
+
+class KrylovRoute:
+    """Block Lanczos whose products are passes over the rows; p × p is never formed."""
+
+    summary, solver = "columns", "krylov"
+
+    def applies(self, problem: Problem) -> str:
+        """For streamed rows that can be read again, where a scatter is too much."""
+        p = problem.columns
+        whole = problem.wants_few(p) or isinstance(problem.wanted, float)
+        if problem.held or not problem.repeatable or not whole:
+            return ""
+        return self.reason(problem)
+
+    def reason(self, problem: Problem) -> str:
+        """What a plan says of this route."""
+        p = problem.columns
+        why = "products with blocks of rows, pass by pass, to a residual"
+        if problem.stored is None and ENGINE_COLUMNS.get(problem.engine, p) < p:
+            return f"p² = {p:,}² is too much for a task of {problem.engine}: {why}"
+        return why
+
+    def cost(self, problem: Problem) -> Cost:
+        """Blocks of rows, their images, and the search space."""
+        return Cost(search_memory(problem), None)
+
+    def solve(self, fit: FitContext) -> Solution:
+        """One pass for the means and a first block, and one for each product."""
+        request, problem = fit.request, fit.problem
+        if problem.held:
+            drop_rows(fit, weightless=False)
+        width = block_width(_first_size(problem.wanted, problem.columns), problem.columns)
+        sketch = fit.summarise(SketchOf(width), "krylov")
+        p, columns = sketch.p, sketch.columns
+        scale = fit.divisors(columns)
+        ready = prepared(sketch, scale, request.center)
+        count = ComponentCount(fit, columns, ready, scale)
+        problem = request.problem(fit.rows)
+        # Sparse rows of either precision are multiplied in float64.
+        single = problem.dtype == "float32" and problem.stored is None
+        precision: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
+        exponent = safe_exponent(ready.column_scatter, precision)
+        divisor = safe_divisor(scale, exponent, p)
+        if exponent:
+            ready = ready.scaled(np.full(p, 2.0**exponent))
+        about = columns if request.center else columns.about_origin()
+        limit = krylov_room(problem)
+
+        def apply(vectors: FloatArray) -> FloatArray:
+            image: FloatArray = fit.fold(ImagesOf(vectors, about, divisor), "krylov").summary.image
+            return image
+
+        size = count.most if count.needs_all else _first_size(count.exact, p)
+        start = _start(sketch, ready.product, single)
+        while True:
+            with one_blas_thread():
+                spectrum = solve_blocks(
+                    apply,
+                    ready.columns,
+                    min(size, p),
+                    start,
+                    tol=request.tol,
+                    unit=float(np.finfo(precision).eps),
+                    room=room_for(size, p, limit),
+                )
+            k = count(spectrum.times_power(2 * exponent), complete=size >= count.most)
+            if k is not None:
+                spectrum = completed(spectrum, k).times_power(2 * exponent)
+                return Solution(spectrum, k, columns, scale, decision=count.decision)
+            # The fraction was not reached: go on with what was found and as many new directions.
+            size = min(count.most, 2 * size)
+            _check_memory(problem, spectrum.k, size)
+            start = np.random.default_rng(size).standard_normal((p, block_width(size, p)))
+            start[:, : spectrum.k] = spectrum.axes.T
+
+
+def _first_size(wanted: int | float | str | None, p: int) -> int:
+    """Components that a search begins with."""
+    return max(wanted, 1) if isinstance(wanted, int) else min(p, FIRST_GUESS)
+
+
+def _start(sketch: Sketch, product: FloatArray, single: bool) -> FloatArray:
+    """The first block: the scatter times random directions, or these where that left the range."""
+    largest = float(np.abs(sketch.product).max(initial=0.0))
+    # Below the second, what vanished may have been most of it.
+    if np.isfinite(largest) and largest > (_FLOAT32_LEAST if single else _FLOAT64_LEAST):
+        return product
+    return sketch.directions_of(slice(None))
+
+
+def _check_memory(problem: Problem, found: int, size: int) -> None:
+    """Refuse a search for more components than the memory limit leaves room for."""
+    needed = search_memory(problem._replace(wanted=size))
+    if problem.limit is None or needed <= problem.limit:
+        return
+    raise MemoryLimitError(
+        f"n_components={problem.wanted!r} is not reached by {found:,} components, and a search "
+        f"for {size:,} takes {in_words(needed)} where {in_words(problem.limit)} may be taken",
+        place={"parameter": "memory_limit", "limit": problem.limit, "needed": needed},
+        hint=f"allow {in_words(1.05 * needed)} (memory_limit), or ask for a whole number "
+        "of components",
+    )
+
+
+def search_memory(problem: Problem) -> int:
+    """Bytes of a search by products with blocks of wide rows."""
+    p, (planned, width, fixed) = problem.columns, _fixed(problem)
+    space = room_for(planned, p, krylov_room(problem)) + width
+    return fixed + p * (space + 2 * planned) * 8
+
+
+def krylov_room(problem: Problem) -> int | None:
+    """Vectors of a search space that fit in the limit, or None where there is none."""
+    if problem.limit is None:
+        return None
+    planned, width, fixed = _fixed(problem)
+    return max((problem.limit - fixed) // (8 * problem.columns) - width - 2 * planned, 0)
+
+
+def _fixed(problem: Problem) -> tuple[int, int, int]:
+    """Components planned for, vectors of a block, and the bytes that any search takes."""
+    p = problem.columns
+    planned = problem.wanted if isinstance(problem.wanted, int) else _PLANNED
+    width = block_width(planned, p)
+    return planned, width, problem.reader + wide_blocks(problem) + 8 * p * width * 8
+
+
+def wide_blocks(problem: Problem) -> int:
+    """Bytes of blocks of wide rows on their way: queued, and one centred."""
+    rows = wide_block_rows(problem.columns)
+    if problem.stored is None or not problem.rows:
+        return 6 * rows * problem.columns * problem.itemsize
+    return int(40 * rows * problem.stored / problem.rows)
+
+
+KRYLOV = KrylovRoute()

@@ -1,0 +1,184 @@
+"""The route of large tables: a search by products with the rows, given up where others pay."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from princomp.core.context import FIRST_GUESS, FitContext
+from princomp.core.problem import Problem
+from princomp.core.routes.base import Abandoned, Cost, Route, Solution
+from princomp.core.routes.centred import CentredFit, panels_in_flight
+from princomp.core.routes.moments import (
+    MOMENTS,
+    SCATTER_COLUMNS,
+    SCATTER_SEARCH,
+    is_tall,
+    scatter_route,
+    share_found,
+    shares_by_search,
+    why_search,
+)
+from princomp.core.routes.row_gram import GRAM_ROWS, ROW_GRAM, SPARSE_GRAM_ROWS, why_search_rows
+from princomp.core.routes.triangle import TRIANGLE
+from princomp.linalg import one_blas_thread
+from princomp.solvers import (
+    FEWEST_UNITS,
+    AbandonRule,
+    Spectrum,
+    find_warm_start,
+    sample_step,
+    search_room,
+    search_rows,
+    search_rows_share,
+    share_room,
+    too_many_components,
+    wide_block,
+)
+
+# ROW_PRODUCTS_SHARE: n × n products of n rows take as long as n times this many products of
+# the rows with 16 vectors, or twice as many with 8: 10 with 16 at 1,000 × 20,000 in float32, 20
+# with 8 in float64.
+ROW_PRODUCTS_SHARE = 1 / 100
+# SCATTER_SHARE: the scatter of p columns and all its variances take as long as this share of p
+# products with 16 vectors, or twice as many with 8: 65 with 16 at 20,000 × 2,000 in float32, more
+# at 4,000². A search that is expected to take more is given up.
+SCATTER_SHARE = 1 / 30
+# SCATTER_SUM, SCATTER_PRODUCT: summing that scatter takes as long as p times SCATTER_SUM of those
+# products and those before; a search in it then takes SCATTER_PRODUCT · p/n of one instead of
+# each. Of 20,000 × 2,000 the sum takes 24 with 16 in float32 and 38 with 8 in float64; the noise,
+# given up after 4 or 9 products or never, takes 1.8, 2.3 and 1.8 s, and 2.7, 2.8 and 3.7 s.
+SCATTER_SUM, SCATTER_PRODUCT = 1 / 120, 1.5
+
+
+class LanczosRoute:
+    """Block Lanczos by products with rows in memory."""
+
+    summary, solver = "columns", "lanczos"
+
+    def applies(self, problem: Problem) -> str:
+        """For few components of large tables, and where nothing else fits."""
+        n, p = problem.rows, problem.columns
+        if not problem.held:
+            return ""
+        if MOMENTS.applies(problem) or SCATTER_SEARCH.applies(problem):
+            if problem.wants_few(p):
+                return f"p² = {p:,}² does not fit the memory limit: only products with the rows"
+            return ""
+        if problem.stored is not None:
+            few = n <= SPARSE_GRAM_ROWS
+            return "" if few else "sparse: only products with the rows, nothing made dense"
+        if is_tall(problem):
+            return why_search(problem)
+        return "" if TRIANGLE.applies(problem) else why_search_rows(problem)
+
+    def cost(self, problem: Problem) -> Cost:
+        """Panels of rows, the search space, and axes."""
+        n, p = problem.rows, problem.columns
+        k = problem.most_wanted
+        side = p if p <= n or problem.stored is None else n
+        if shares_by_search(problem):
+            k = space = share_room(p)
+        else:
+            space = search_room(side, k)
+        room = min(space + 4 * wide_block(k), side)
+        return Cost(panels_in_flight(problem) + side * room * 8 + 3 * k * (n + p) * 8, None)
+
+    def solve(self, fit: FitContext) -> Solution | Abandoned:
+        """One pass for the means, and one or two for each product."""
+        request = fit.request
+        with one_blas_thread():
+            centred = CentredFit(fit)
+            problem, tol = request.problem(fit.rows), request.tol
+            if request.solver == "auto" and not tol:
+                # What the precision of the rows allows as they were given.
+                tol = FEWEST_UNITS * float(np.finfo(fit.rows.dtype).eps)
+            if shares_by_search(problem):
+                return _share(fit, centred, tol)
+            return _some(fit, centred, tol, _successor(problem, centred))
+
+
+class _Successor(NamedTuple):
+    """When a search is abandoned, and which route then takes over."""
+
+    patience: AbandonRule
+    abandoned: Abandoned
+
+
+def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
+    """What takes over from a search that is expected to take too long, if anything may."""
+    if problem.solver != "auto" or problem.stored is not None:
+        return None
+    n, p, exact = problem.rows, problem.columns, centred.count.exact
+    blocks = wide_block(FIRST_GUESS if exact is None else exact, centred.rows.step) / wide_block(1)
+    route: Route
+    if n < p:
+        route, possible = ROW_GRAM, n <= GRAM_ROWS
+        most = ROW_PRODUCTS_SHARE * n / blocks
+        other = f"{n:,}² products of rows"
+    else:
+        route, possible = scatter_route(problem), p <= SCATTER_COLUMNS
+        most = SCATTER_SHARE * p / blocks
+        other = f"{p:,}² of columns"
+        saved = 1.0 - SCATTER_PRODUCT * p / n
+        if route is SCATTER_SEARCH and saved > 0.0:
+            # A search goes on in the scatter, where its products take so much less.
+            most = min(most, SCATTER_SUM * p / blocks / saved)
+    if not possible or not route.cost(problem).fits(problem):
+        return None
+    why = f"no few directions stand out: {other} are quicker"
+    summary = centred.summary if route is ROW_GRAM else None
+    return _Successor(AbandonRule(most), Abandoned((why,), (route.summary, route.solver), summary))
+
+
+def _some(
+    fit: FitContext, centred: CentredFit, tol: float, successor: _Successor | None
+) -> Solution | Abandoned:
+    """A search for a number of components, from where one in a sample of many rows leads."""
+    rows, exact, start = centred.rows, centred.count.exact, None
+    patience = None if successor is None else successor.patience
+    every = sample_step(*rows.shape)
+    if successor is not None and exact and every is not None:
+        seen = find_warm_start(centred.sample(every), exact, tol=tol, rng=np.random.default_rng(0))
+        if successor.patience.before(seen.products_left):
+            return successor.abandoned
+        start = seen.start
+
+    def truncated(size: int) -> Spectrum | None:
+        rng = np.random.default_rng(0)
+        spectrum, passes = search_rows(
+            rows, centred.columns, size, tol=tol, rng=rng, abandon=patience, start=start
+        )
+        fit.passes += passes
+        return spectrum
+
+    solution = centred.grown(truncated)
+    if solution is not None:
+        return solution
+    assert successor is not None
+    return successor.abandoned
+
+
+def _share(fit: FitContext, centred: CentredFit, tol: float) -> Solution | Abandoned:
+    """The components of a fraction, unless they are too many, as a sample may show."""
+    rows, columns, share = centred.rows, centred.columns, centred.count.share
+    assert share is not None
+    p, every = columns.p, sample_step(*rows.shape)
+    successor = (MOMENTS.summary, MOMENTS.solver)
+    if every is not None:
+        sample = centred.sample(every)
+        trace = float(columns.column_scatter.sum()) * sample.shape[0] / rows.shape[0]
+        if too_many_components(sample, trace, share, tol=tol):
+            why = f"no few directions make up the share: {p:,}² of columns are quicker"
+            return Abandoned((why,), successor)
+    spectrum, passes = search_rows_share(rows, columns, share, tol=tol)
+    fit.passes += passes
+    k = None if spectrum is None else centred.components(spectrum, complete=False)
+    if spectrum is None or k is None:
+        why = f"the search for the share was given up: {p:,}² columns are quicker"
+        return Abandoned((why,), successor)
+    return centred.solution(spectrum, k, (share_found(spectrum.k, p),))
+
+
+LANCZOS = LanczosRoute()

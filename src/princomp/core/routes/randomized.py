@@ -1,0 +1,53 @@
+"""The route of scikit-learn's randomized solver, taken only where it is asked for."""
+
+from __future__ import annotations
+
+from princomp.core.context import FitContext
+from princomp.core.problem import Problem
+from princomp.core.routes.base import Cost, Solution
+from princomp.core.routes.centred import CentredFit, panels_in_flight
+from princomp.linalg import one_blas_thread
+from princomp.solvers import Spectrum, randomized
+
+
+class RandomizedRoute:
+    """Products of the rows with random directions."""
+
+    summary, solver = "columns", "randomized"
+
+    def applies(self, problem: Problem) -> str:
+        """Never without being asked for."""
+        return ""
+
+    def cost(self, problem: Problem) -> Cost:
+        """Panels of rows; a sketch, its factor and the product it is made of."""
+        n, p = problem.rows, problem.columns
+        k = problem.most_wanted
+        sketch = 4 * (k + 10) * max(n, p) * problem.itemsize
+        return Cost(panels_in_flight(problem) + sketch, None)
+
+    def solve(self, fit: FitContext) -> Solution:
+        """One pass for the means, and those of the power iterations."""
+        request = fit.request
+        with one_blas_thread():
+            centred = CentredFit(fit)
+
+            def truncated(size: int) -> Spectrum:
+                spectrum, passes = randomized.solve_rows(
+                    centred.rows,
+                    centred.columns,
+                    size,
+                    n_oversamples=request.n_oversamples,
+                    iterated_power=request.iterated_power,
+                    power_iteration_normalizer=request.power_iteration_normalizer,
+                    random_state=request.random_state,
+                )
+                fit.passes += passes
+                return spectrum
+
+            solution = centred.grown(truncated)
+            assert solution is not None
+            return solution
+
+
+RANDOMIZED = RandomizedRoute()

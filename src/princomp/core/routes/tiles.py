@@ -1,0 +1,66 @@
+"""The route through a scatter in tiles, which an engine holds where p × p is too much for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from princomp.core.context import FitContext
+from princomp.core.problem import Problem
+from princomp.core.routes.base import Cost, Solution
+from princomp.core.routes.krylov import search_memory
+from princomp.errors import ParameterError
+from princomp.linalg import FloatArray, one_blas_thread
+from princomp.solvers import block_width, completed, room_for, solve_blocks
+from princomp.summaries import Columns
+
+
+class TilesRoute:
+    """Block Lanczos whose products are those of the tiles."""
+
+    summary, solver = "columns", "tiles"
+
+    def applies(self, problem: Problem) -> str:
+        """Never without being asked for."""
+        return ""
+
+    def cost(self, problem: Problem) -> Cost:
+        """Those of the search; the tiles are the engine's."""
+        return Cost(search_memory(problem), None)
+
+    def solve(self, fit: FitContext) -> Solution:
+        """One pass for the means, those that fill the tiles, and products with them."""
+        request, columns = fit.request, fit.summarise(Columns, "columns")
+        p = columns.p
+        scale, ready, count = fit.analyse(columns)
+        k = count.exact
+        if k is None:
+            raise ParameterError(
+                f"n_components={request.wanted!r} with a scatter in tiles",
+                place={"parameter": "n_components"},
+                hint="ask for a whole number of components, such as 20",
+            )
+        start = np.random.default_rng(0).standard_normal((p, block_width(max(k, 1), p)))
+        with fit.rows.tiles(complete=request.drop) as tiles:
+
+            def apply(vectors: FloatArray) -> FloatArray:
+                right = vectors if scale is None else vectors / scale[:, None]
+                image: FloatArray = tiles.product(right)
+                if not request.center:
+                    image += columns.rows * np.outer(columns.mean, columns.mean @ right)
+                return image if scale is None else image / scale[:, None]
+
+            with one_blas_thread():
+                spectrum = solve_blocks(
+                    apply,
+                    ready,
+                    max(k, 1),
+                    start,
+                    tol=request.tol,
+                    unit=float(np.finfo(fit.rows.dtype).eps),
+                    room=room_for(max(k, 1), p),
+                )
+            fit.passes += tiles.readings
+        return Solution(completed(spectrum, k), k, columns, scale)
+
+
+TILES = TilesRoute()

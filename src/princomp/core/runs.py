@@ -1,0 +1,146 @@
+"""What identifies a run, so that a checkpoint goes on with the same one or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import zlib
+from typing import Any
+
+import numpy as np
+
+from princomp import __version__
+from princomp.core.request import Request
+from princomp.engines import Distributed, ProgressCallback, RunContext
+from princomp.errors import ParameterError
+from princomp.io import Checkpoint, Mapped, Origin, PathLike, RowData, Source
+from princomp.linalg import memory_limit
+from princomp.summaries import Names, Weights, is_sparse
+
+# In a repr, the place of an object in memory: another one in each process.
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+# Numbers of a table in memory that are copied at a time, where its rows are not stored in order.
+_NUMBERS = 2**20
+
+
+def run_context_of(
+    data: RowData,
+    weights: Weights,
+    request: Request,
+    columns: Names,
+    progress: ProgressCallback | None,
+    checkpoint: PathLike | None,
+    command: dict[str, Any] | None = None,
+    origin: Origin | None = None,
+) -> RunContext | None:
+    """Progress and checkpoint of a fit; None where neither was asked for.
+
+    Raises
+    ------
+    CheckpointError, InUseError
+        See :class:`~princomp.io.checkpoint.Checkpoint`.
+    """
+    if checkpoint is None:
+        return None if progress is None else RunContext(progress=progress)
+    run = {
+        "princomp": __version__,
+        "input": _input(data, None if origin is None else origin.file),
+        "columns": None if columns is None else list(map(str, columns)),
+        "sample_weight": None if weights is None else _digest(weights),
+        **_plain(request),
+    }
+    limit = memory_limit(request.memory)
+    return RunContext(progress=progress, checkpoint=Checkpoint(checkpoint, run, command, limit))
+
+
+def _plain(request: Request) -> dict[str, Any]:
+    """Parameters as JSON keeps them; those that change no result are left out."""
+    plain: dict[str, Any] = {}
+    for name, value in request._asdict().items():
+        if name == "memory":
+            continue
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) and not math.isfinite(value):
+            value = str(value)  # which JSON has no number for
+        elif isinstance(value, np.random.RandomState | np.random.Generator):
+            value = f"a {type(value).__name__} of digest {_digest(_state_of(value))}"
+        elif not isinstance(value, str | int | float | None):
+            value = _described(name, value)
+        plain[name] = value
+    return plain
+
+
+def _described(name: str, value: Any) -> str:
+    """An array of divisors, or somebody's own rule, in words that are the same in any process.
+
+    Raises
+    ------
+    ParameterError
+        For a rule that another process could not recognise.
+    """
+    try:
+        return f"digest {_digest(np.asarray(value, dtype=np.float64))}"
+    except (TypeError, ValueError):
+        pass
+    words = _words_of(value)
+    if _ADDRESS.search(words):
+        raise ParameterError(
+            f"{name}={value!r} cannot be recognised when the run is resumed",
+            place={"parameter": name},
+            hint="give its class a __repr__ that shows its parameters (a dataclass has one), or "
+            "leave checkpoint out",
+        )
+    return words
+
+
+def _words_of(value: Any) -> str:
+    """The repr of a value; where its class defines none, its class and attributes."""
+    kind: Any = type(value)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"{value.dtype} {value.shape} of digest {_digest(value)}"
+    if kind.__repr__ is not object.__repr__ or not hasattr(value, "__dict__"):
+        return repr(value)
+    attributes = ", ".join(f"{key}={_words_of(part)}" for key, part in vars(value).items())
+    return f"{kind.__module__}.{kind.__qualname__}({attributes})"
+
+
+def _state_of(random_state: np.random.RandomState | np.random.Generator) -> Any:
+    """What it will draw, as numbers."""
+    if isinstance(random_state, np.random.Generator):
+        state: Any = random_state.bit_generator.state
+        words = json.dumps(state, sort_keys=True, default=np.ndarray.tolist)
+        return np.frombuffer(words.encode(), np.uint8)
+    state = random_state.get_state(legacy=True)
+    return [*state[1].tolist(), *state[2:]]
+
+
+def _input(data: RowData, file: str | None) -> Any:
+    if isinstance(data, Mapped):
+        return [*_input(data.data, file), f"through a {data.map.mark()}"]
+    if isinstance(data, Source):
+        files = [
+            f"{one.file} of {one.size} bytes, changed at {one.modified_ns} ns"
+            for one in data.file_states()
+        ]
+        known = [f"{data.p} columns of {data.dtype}", f"rows: {data.rows or 'unknown'}", *files]
+        return [*known, *data.fingerprint()] if isinstance(data, Distributed) else known
+    parts = (data.data, data.indices, data.indptr) if is_sparse(data) else (data,)
+    what = "an array" if file is None else f"the table of {file},"
+    return [f"{what} of shape {data.shape}, {data.dtype}, checksum {_checksum(parts)}"]
+
+
+def _checksum(arrays: Any) -> str:
+    """Of all numbers, at 4 GB/s: a table in memory may have been changed in any of its rows."""
+    total = 0
+    for array in arrays:
+        step = max(1, _NUMBERS * len(array) // max(array.size, 1))
+        for first in range(0, len(array), step):
+            total = zlib.crc32(np.ascontiguousarray(array[first : first + step]).data, total)
+    return f"{total:08x}"
+
+
+def _digest(array: Any) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]

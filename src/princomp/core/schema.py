@@ -1,0 +1,258 @@
+"""The columns of a fit: their number and names, and how other tables are compared with them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from princomp.engines import as_distributed
+from princomp.errors import ColumnError, ShapeError, printable
+from princomp.io import (
+    Rows,
+    TableSource,
+    as_rows,
+    frame_origin,
+    from_frame,
+    is_file,
+    is_frame,
+    is_plain,
+    labels_of_floats,
+    left_out_of,
+    rows_of,
+    with_numbers,
+)
+from princomp.summaries import Names
+
+# Names of columns that a message lists.
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """Columns of the table that a model was fitted to.
+
+    Parameters
+    ----------
+    p : int
+        Number of columns.
+    names : tuple of str, optional
+        None where the table had no names.
+    id_column : str, optional
+        The column that named the rows; it is not one of the ``p``.
+    owner : str
+        What messages call the model: the class of the estimator.
+    """
+
+    p: int
+    names: Names = None
+    id_column: str | None = None
+    owner: str = "PCA"
+
+    @classmethod
+    def read(cls, X: Any, owner: str = "PCA") -> tuple[Rows, TableSchema]:
+        """Open the table of a fit: its rows, and the schema that other tables must have."""
+        warning = None
+        if is_plain(X):
+            rows: Rows = as_rows(X), None, None
+        elif (labels := labels_of_floats(X)) is not None:
+            rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
+        elif (away := as_distributed(X)) is not None:
+            rows = away, away.columns, None
+            warning = left_out_of(away.notes, f"cast them to numbers on {away.engine} to keep them")
+        elif type(X) is not list and is_frame(X):
+            table = from_frame(X, text="leave out")
+            if table.columns is not None:
+                _labels(X)  # refuses labels of which only some are text
+            warning = left_out_of(table.notes)
+            rows = rows_of(TableSource(table))
+        else:
+            rows = rows_of(X)
+        if warning is not None:
+            warnings.warn(printable(warning), UserWarning, stacklevel=5)
+        return rows, cls(rows[0].shape[1], rows[1], None, owner)
+
+    @classmethod
+    def of_empty(cls, X: Any, owner: str = "PCA") -> TableSchema | None:
+        """The schema of a table without rows; None where X has rows."""
+        if not _is_empty(X):
+            return None
+        return cls(X.shape[1], _labels(X) if is_frame(X) else None, None, owner)
+
+    def open(self, X: Any) -> Rows:
+        """Open a table whose columns are those of the fit.
+
+        Raises
+        ------
+        ColumnError, ShapeError
+            Where they are others, or in another order.
+        """
+        if is_plain(X):
+            rows: Rows = as_rows(X), None, None
+        elif (labels := labels_of_floats(X)) is not None:
+            if labels and labels != self.names:
+                self._check_labels(labels, labels)
+            rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
+        elif (away := as_distributed(X)) is not None:
+            if away.columns is not None and self.names not in (None, away.columns):
+                raise self._other_columns(
+                    "The feature names are not those of the fit", away.columns
+                )
+            rows = away, away.columns, None
+        elif type(X) is not list and is_frame(X):
+            if self.names is not None:
+                X = with_numbers(X, self.names)
+            self._check_frame(X)
+            named = None if self.names is None else list(map(str, self.names))
+            return rows_of(TableSource(from_frame(X, columns=named)) if named else X)
+        else:
+            by_name = is_file(X) or callable(X) or isinstance(X, Iterator)
+            known = list(map(str, self.names)) if by_name and self.names is not None else None
+            rows = rows_of(X, columns=known)
+        self.check_width(rows[0].shape[1])
+        if rows[1] is None and self.names is not None:
+            self._warn("X does not have valid feature names", "with")
+        return rows
+
+    def has_no_rows(self, X: Any) -> bool:
+        """Whether X is a table without rows; its columns must be those of the fit."""
+        if not _is_empty(X):
+            return False
+        if is_frame(X):
+            self._check_frame(X)
+        else:
+            self.check_width(X.shape[1])
+        return True
+
+    def check_width(self, p: int) -> None:
+        """Refuse another number of columns.
+
+        Raises
+        ------
+        ShapeError
+        """
+        if p != self.p:
+            raise ShapeError(
+                f"X has {p} features, but {self.owner} is expecting {self.p} features as input",
+                hint="give the columns that the model was fitted to, in their order",
+            )
+
+    def check_same(self, other: TableSchema) -> None:
+        """Refuse the schema of another fit unless its columns are these, in this order.
+
+        Raises
+        ------
+        ColumnError, ShapeError
+        """
+        self.check_width(other.p)
+        if self.names is None or other.names is None:
+            return
+        if list(map(str, self.names)) == list(map(str, other.names)):
+            return
+        missing, new = _only_in(self.names, other.names), _only_in(other.names, self.names)
+        what = f"missing: {', '.join(missing)}; new: {', '.join(new)}" if missing else "their order"
+        raise ColumnError(
+            f"the columns of the two fits differ: {what}",
+            place={"missing": missing, "new": new},
+            hint="fit the same columns in the same order (columns=)",
+        )
+
+    def text_names(self) -> tuple[str, ...]:
+        """Names of the columns; x0, x1, … where they have none."""
+        if self.names is None:
+            return tuple(f"x{i}" for i in range(self.p))
+        return tuple(map(str, self.names))
+
+    def _check_frame(self, frame: Any) -> None:
+        try:
+            labels = _labels(frame)
+            given = nw.from_native(frame, pass_through=False).columns
+        except ValueError:  # a duplicate name
+            rows_of(frame)  # says which
+            raise
+        self._check_labels(labels, list(map(str, given)))
+
+    def _check_labels(self, labels: Names, given: Iterable[str]) -> None:
+        """Compare labels that are text, or None, as scikit-learn does."""
+        given = list(given)
+        if labels is None and self.names is not None:
+            self._warn("X does not have valid feature names", "with")
+        elif labels is not None and self.names is None:
+            self._warn("X has feature names", "without")
+        elif labels is not None and self.names is not None and labels != tuple(self.names):
+            raise self._other_columns(_mismatch(self.names, labels), given)
+        if len(given) != self.p:
+            message = f"X has {len(given)} features, but {self.owner} is expecting {self.p}"
+            raise self._other_columns(f"{message} features as input.", given)
+
+    def _warn(self, what: str, how: str) -> None:
+        message = f"{what}, but {self.owner} was fitted {how} feature names"
+        warnings.warn(message, UserWarning, stacklevel=5)
+
+    def _other_columns(self, message: str, given: Iterable[str]) -> ColumnError:
+        """The error for columns that are not those of the fit, in their order."""
+        known, given = list(map(str, self.names or ())), list(given)
+        missing, new = _only_in(known, given), _only_in(given, known)
+        differences = [
+            f"{what}: {', '.join(map(repr, names))}"
+            for what, names in (("missing", missing), ("new", new))
+            if names
+        ]
+        return ColumnError(
+            message,
+            place={"missing": missing, "new": new},
+            hint="; ".join([*differences, "give the columns of the fit, in their order"]),
+        )
+
+
+def _is_empty(X: Any) -> bool:
+    """Whether X is a table with columns and without rows."""
+    shape = getattr(X, "shape", None)
+    # The number of rows of an engine's table may be unknown, and they are not counted for this.
+    if type(X) is list or not (isinstance(shape, tuple) and len(shape) == 2 and shape[1]):
+        return False
+    return isinstance(shape[0], int) and shape[0] == 0
+
+
+def _labels(frame: Any) -> Names:
+    """Labels of the columns of a frame where they are text, else None; as in scikit-learn.
+
+    Raises
+    ------
+    TypeError
+        Where some are text and others are not.
+    """
+    labels: list[Any] = nw.from_native(frame, pass_through=False).columns
+    kinds = sorted({type(label).__qualname__ for label in labels})
+    if len(kinds) > 1 and "str" in kinds:
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your "
+            f"input has {kinds} as feature name / column name types. Convert them all to strings, "
+            "for example by X.columns = X.columns.astype(str)."
+        )
+    return tuple(labels) if kinds == ["str"] else None
+
+
+def _mismatch(known: Iterable[str], given: Iterable[str]) -> str:
+    """How names of columns differ, in the words of scikit-learn."""
+    new, missing = sorted(set(given) - set(known)), sorted(set(known) - set(given))
+    lines = ["The feature names should match those that were passed during fit."]
+    for heading, names in (
+        ("Feature names unseen at fit time:", new),
+        ("Feature names seen at fit time, yet now missing:", missing),
+    ):
+        if names:
+            more = ["- ..."] if len(names) > _LISTED else []
+            lines += [heading, *(f"- {name}" for name in names[:_LISTED]), *more]
+    if not new and not missing:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    return "\n".join(lines)
+
+
+def _only_in(names: Iterable[str], others: Iterable[str]) -> list[str]:
+    """The names that are not among the others, in their order."""
+    known = set(map(str, others))
+    return [name for name in map(str, names) if name not in known]

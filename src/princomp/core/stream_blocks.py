@@ -1,0 +1,97 @@
+"""Blocks of rows that come over time: checked before they are kept, then added to a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from princomp.core.stream_kind import first_of
+from princomp.engines import drop_incomplete, fold
+from princomp.errors import NotFiniteError
+from princomp.linalg import one_blas_thread
+from princomp.summaries import Weights, first_not_finite, is_sparse
+
+# A block is shifted before its mean is known: its sums may be so much larger than its scatter.
+_LARGEST_SCATTER = float(np.finfo(np.float64).max) / 2**20
+# The squares of any number of rows of this size still fit.
+_SQUARES = 1e140
+
+
+def check_squares(
+    rows: Any, weights: Weights, kind: Any, drop: bool, total: Callable[[], Any]
+) -> None:
+    """Refuse rows that could not be summed later, when they are joined by others.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR array of shape (n, p)
+    weights : ndarray of shape (n,), optional
+    kind : kind of summary
+    drop : bool
+        Whether rows with missing values are dropped.
+    total : callable
+        The summary of the rows so far.
+
+    Raises
+    ------
+    NotFiniteError
+    """
+    if _squares_fit(rows):
+        return
+    # As in a fit: rows of no weight, and those that are dropped, may hold anything.
+    if weights is not None:
+        rows, weights = rows[weights > 0], weights[weights > 0]
+    if drop:
+        rows, weights, _ = drop_incomplete(rows, weights)
+    if not np.isfinite(rows.data if is_sparse(rows) else rows).all():
+        raise first_not_finite(rows)
+    if _squares_fit(rows):
+        return
+    with np.errstate(all="ignore"):
+        part = kind.of(rows, weights, precise=True)
+        scatter = first_of(total().merge(part)).column_scatter
+    if not (scatter < _LARGEST_SCATTER).all():
+        column = int(np.argmin(scatter < _LARGEST_SCATTER))
+        raise NotFiniteError(
+            f"the squares of column {column} overflow float64",
+            place={"column": column},
+            hint="divide the column by a power of ten",
+        )
+
+
+def _squares_fit(rows: Any) -> bool:
+    """Whether the rows are finite and small enough to be squared, found in one pass."""
+    values = rows.data if is_sparse(rows) else rows
+    if not values.size:
+        return True
+    # NaN passes through both and fails the comparison.
+    return bool(float(max(values.max(), -values.min())) < _SQUARES)
+
+
+def added_by_blocks(
+    kind: Any, before: Any, rows: Any, weights: Weights, *, decay: float, drop: bool
+) -> tuple[Any, int]:
+    """A summary with more rows, block after block, and how many rows were left out."""
+    if not rows.shape[0]:
+        return before, 0
+    if decay == 1.0:
+        folded = fold(kind, rows, weights, drop=drop, precise=True, before=before)
+        return folded.summary, folded.dropped
+    p = first_of(before).p
+    dropped, step = 0, int(kind.block_rows(p))
+    for start in range(0, rows.shape[0], step):
+        block = rows[start : start + step]
+        ages = np.arange(block.shape[0] - 1, -1, -1, dtype=np.float64)
+        each = decay**ages
+        if weights is not None:
+            each *= weights[start : start + step]
+        if drop:
+            block, kept, missing = drop_incomplete(block, each)
+            each = each if kept is None else kept
+            dropped += missing
+        with one_blas_thread():
+            part = kind.of(block, each, precise=True)
+        before = before.faded(decay ** len(ages)).merge(part)
+    return before, dropped

@@ -1,0 +1,94 @@
+"""The kind of summary that a stream keeps: a scatter, a triangle or a sketch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from princomp.core.ask_rule import check_rows_for_rule
+from princomp.core.request import Request
+from princomp.core.routes.moments import SCATTER_COLUMNS, memory_to_add
+from princomp.core.routes.sketch import whole_number_needed
+from princomp.errors import MemoryLimitError, ParameterError, ShapeError
+from princomp.linalg import in_words, memory_limit
+from princomp.solvers import width_for
+from princomp.summaries import Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
+
+# From so many columns on it is worth asking how much memory is free.
+_FEW_COLUMNS = 1000
+
+
+def check_components(request: Request, p: int) -> None:
+    """Refuse a number or a rule of components that rows in batches cannot have.
+
+    Raises
+    ------
+    ShapeError, NotAvailableError
+    """
+    if not isinstance(request.n_components, int | float | None):
+        check_rows_for_rule(request, None)
+    if isinstance(request.n_components, int) and request.n_components > p:
+        raise ShapeError(
+            f"n_components={request.n_components} and the rows have {p} columns",
+            place={"parameter": "n_components"},
+            hint=f"ask for at most {p} components",
+        )
+
+
+def first_of(summary: Any) -> Any:
+    """The summary that is solved."""
+    return summary.first if isinstance(summary, Pair) else summary
+
+
+def check_memory_to_add(request: Request, p: int) -> None:
+    """Refuse a scatter that the memory limit has no room for.
+
+    Raises
+    ------
+    MemoryLimitError
+    """
+    needed = memory_to_add(p)
+    if p > _FEW_COLUMNS and needed > memory_limit(request.memory):
+        raise MemoryLimitError(
+            f"a scatter of {p:,} columns takes about {in_words(needed)} to add to, and the fit "
+            f"may take {in_words(memory_limit(request.memory))}",
+            place={"parameter": "memory_limit"},
+            hint="allow more, or use svd_solver='sketch' with a whole number of components",
+        )
+
+
+def kind_of(summary: Any) -> Any:
+    """What makes summaries of the same kind."""
+    if isinstance(summary, Pair):
+        return PairOf(kind_of(summary.first), Extremes)
+    if isinstance(summary, Sketch):
+        return SketchOf(summary.width, summary.seed)
+    return type(summary)
+
+
+def kind_for(request: Request, p: int) -> Any:
+    """The kind of summary that a solver needs of ``p`` columns.
+
+    Raises
+    ------
+    MemoryLimitError, ParameterError
+    """
+    solver = request.solver
+    if solver == "full":
+        return Triangle
+    if solver == "covariance_eigh" or (solver == "auto" and p <= SCATTER_COLUMNS):
+        try:
+            check_memory_to_add(request, p)
+        except MemoryLimitError:
+            if solver == "auto" and isinstance(request.n_components, int):
+                return SketchOf(width_for(request.n_components, p))
+            raise
+        return Moments
+    if solver not in ("auto", "sketch"):
+        raise ParameterError(
+            f"svd_solver={solver!r} needs all rows at once",
+            place={"parameter": "svd_solver"},
+            hint="partial_fit works with 'auto', 'covariance_eigh', 'full' and 'sketch'",
+        )
+    if not isinstance(request.n_components, int):
+        raise whole_number_needed(request.n_components)
+    return SketchOf(width_for(request.n_components, p))

@@ -1,0 +1,105 @@
+"""Check a fit against its rows: residuals that do not depend on the summary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from princomp.core.certificate import Certificate
+from princomp.core.context import FitContext, safe_divisor
+from princomp.core.fitted import Fitted
+from princomp.core.fitted_model import PCAModel
+from princomp.core.inputs import checked_weights, with_weights
+from princomp.core.request import Request
+from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
+from princomp.io import RowData, refuse_not_finite
+from princomp.linalg import FloatArray, one_blas_thread
+from princomp.solvers import ImagesOf
+from princomp.summaries import Columns, Names, SampleWeight, Weights, safe_exponent
+
+# The sums of the weights of the same rows differ by rounding only.
+_SAME = 1e-9
+
+
+def checked_against_rows(
+    fitted: Fitted, data: RowData, weights: Weights, request: Request, names: Names = None
+) -> Certificate:
+    """The certificate of a fit, its residuals measured with one pass over the rows.
+
+    Each block is centred, scaled and multiplied with the axes in float64, so what was lost in a
+    summary shows.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    data : ndarray, CSR array or Source of shape (n, p)
+        The rows of the fit.
+    weights : ndarray of shape (n,), optional
+        Their weights.
+    request : Request
+        Says whether rows with missing values are dropped.
+    names : tuple of str, optional
+        Names of columns for messages.
+
+    Raises
+    ------
+    ShapeError
+        When these are not the rows of the fit: their number or weight differs.
+    NotFiniteError
+        At NaN or infinity.
+    NotAvailableError
+        When the fit filled missing cells or knows no mean.
+    """
+    if fitted.filled is not None and fitted.filled.cells:
+        raise NotAvailableError(
+            "this fit filled missing cells, so its rows are not those given",
+            hint="fill the rows first (model.impute), and fit and check the filled rows",
+        )
+    if not fitted.mean_known:
+        raise NotAvailableError(
+            "this model was made from a covariance without a mean, so rows cannot be centred",
+            hint="PCA.from_covariance(C, mean=…), with mean=0 for rows already centred",
+        )
+    summary = fitted.summary
+    columns = Columns(
+        summary.rows, summary.count, summary.mean, summary.mean_low, summary.column_scatter
+    )
+    scaled = columns if fitted.scale is None else columns.scaled(fitted.scale)
+    exponent = safe_exponent(scaled.column_scatter, np.dtype(np.float64))
+    divisor = safe_divisor(fitted.scale, exponent, fitted.p)
+    axes: FloatArray = fitted.spectrum.axes[: fitted.k]
+    about = columns if fitted.centred else columns.about_origin()
+    kind = ImagesOf(np.ascontiguousarray(axes.T), about, divisor)
+    fit = FitContext(request, request.problem(data), data, weights, names)
+    with one_blas_thread():
+        folded = fit.fold(kind, "check", precise=True).summary
+        if not np.isfinite(folded.image).all():
+            fit.fold(Columns, "check")  # raises, with the place of the value
+    if not abs(folded.rows - summary.rows) <= _SAME * summary.rows:
+        raise ShapeError(
+            f"these are not the rows of the fit: it stands for {summary.rows:,.10g} rows, "
+            f"and these are {folded.rows:,.10g}",
+            place={"rows": folded.rows, "fitted": summary.rows},
+            hint="give the rows (and sample_weight) that the model was fitted to",
+        )
+    if not fitted.spectrum.largest > 0.0:
+        residuals = np.linalg.norm(folded.image, axis=0)
+    else:
+        size = np.ldexp(fitted.spectrum.largest, -2 * exponent) * (summary.rows - 1.0)
+        shares = fitted.variances / fitted.spectrum.largest
+        residuals = np.linalg.norm(folded.image / size - axes.T * shares, axis=0)
+    return replace(fitted.certificate, residuals=residuals, against_rows=True)
+
+
+def verify_table(model: PCAModel, X: Any, sample_weight: SampleWeight = None) -> Certificate:
+    """Check a fit against its rows, with one more pass; see :meth:`princomp.PCA.verify`."""
+    X, sample_weight = with_weights(X, sample_weight)
+    data, columns, origin = model.schema.open(X)
+    weights = checked_weights(sample_weight, data.shape[0])
+    request = Request.of(model.parameters)
+    try:
+        return checked_against_rows(model.result, data, weights, request, columns)
+    except NotFiniteError as error:
+        raise refuse_not_finite(data, error, columns=columns, origin=origin) from None

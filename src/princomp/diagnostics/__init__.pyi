@@ -1,0 +1,30 @@
+from .adequacy import Bartlett as Bartlett, Kmo as Kmo, bartlett as bartlett, kmo as kmo
+from .arguments import (
+    Components as Components,
+    Names as Names,
+    Selection as Selection,
+    check_count as check_count,
+    chunk_scores as chunk_scores,
+    fitted_of as fitted_of,
+    select_components as select_components,
+    spectrum_of as spectrum_of,
+    variable_names as variable_names,
+)
+from .associations import metadata as metadata
+from .barycentres import categories as categories
+from .beyond_limits import outliers as outliers
+from .control_limits import Limits as Limits, checked_level as checked_level, limits as limits
+from .ignored_rows import ignoring_rows as ignoring_rows
+from .metadata_columns import extra_columns as extra_columns, named_values as named_values
+from .other_models import own_model as own_model
+from .reconstruction import reconstruction_error as reconstruction_error
+from .resampling.calls import bootstrap as bootstrap
+from .resampling.intervals import Bootstrap as Bootstrap
+from .rotation.calls import rotate as rotate
+from .rotation.rotated import Rotation as Rotation, rotated_scores as rotated_scores
+from .row_reader import RowReader as RowReader, split_ids as split_ids
+from .row_table import rows as rows
+from .supplementary import supplementary_columns as supplementary_columns
+from .t2_and_q import contributions as contributions, distances as distances
+from .tables import Listing as Listing, frame_of as frame_of
+from .variable_table import variables as variables

@@ -1,0 +1,216 @@
+"""Arguments of diagnostics, and what they read from fitted estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.core import (
+    Fitted,
+    FittedModel as CoreModel,
+    HasModel,
+    PCAModel,
+    checked_weights,
+    fitted_model,
+)
+from princomp.errors import (
+    NotAvailableError,
+    ParameterError,
+    PrincompError,
+    ShapeError,
+    invalid_value,
+)
+from princomp.estimators import PCA
+from princomp.io import Origin
+from princomp.linalg import FloatArray
+from princomp.solvers import Spectrum
+from princomp.summaries import SampleWeight, Weights
+
+if TYPE_CHECKING:
+    from princomp.kernel_pca import KernelPCA
+
+Names = NDArray[Any]
+Components: TypeAlias = int | str | Iterable[int | str] | None
+
+
+# ---- what is read from estimators -----------------------------------------------------
+
+
+class FittedModel(HasModel[Any], Protocol):
+    """What diagnostics and figures need from a fitted estimator of any kind."""
+
+    n_features_in_: int
+    missing: str
+
+    @property
+    def id_column_(self) -> str | None:
+        """Column with the names of the rows."""
+
+
+def fitted_of(model: object) -> Fitted:
+    """Return the record of a fitted PCA.
+
+    Raises
+    ------
+    ParameterError
+        For anything but a PCA of this package.
+    NotAvailableError
+        For a kernel PCA.
+    """
+    if not isinstance(model, PCA):
+        from princomp.kernel_pca import KernelPCA  # imported for wrong arguments only
+
+        if isinstance(model, KernelPCA):
+            raise NotAvailableError(
+                "a kernel PCA has no loadings: its axes lie in the feature space of the kernel",
+                place={"parameter": "model"},
+                hint="scree, scores and pairs can draw it; everything else needs a princomp.PCA",
+            )
+        raise ParameterError(
+            f"diagnostics need a fitted princomp.PCA, got {type(model).__name__}",
+            place={"parameter": "model"},
+            hint="PCA(…).fit(X), princomp.load(path) or PCA.from_covariance(C)",
+        )
+    model_of: PCAModel = fitted_model(model)
+    return model_of.result
+
+
+def spectrum_of(model: PCA | KernelPCA) -> Spectrum:
+    """Return all variances that a fit computed."""
+    found: CoreModel[Any] = fitted_model(model)
+    spectrum: Spectrum = found.result.spectrum
+    return spectrum
+
+
+def feature_names(model: object) -> list[str] | None:
+    """Return the names of the columns of the fit, if they had names."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(map(str, names))
+
+
+def variable_names(model: FittedModel | PCA) -> Names:
+    """Return names of the columns (p,): x0, x1, … where the fit had none."""
+    names = feature_names(model) or [f"x{j}" for j in range(model.n_features_in_)]
+    return np.array(names, dtype=object)
+
+
+def read_rows(model: FittedModel, X: object) -> tuple[Any, Origin | None]:
+    """Return rows in the columns of the fit (array or Source), and where they come from."""
+    data, _, origin = fitted_model(model).schema.open(X)
+    return data, origin
+
+
+def chunk_scores(
+    model: PCA | KernelPCA, rows: Any, data: Any, at: int, origin: Origin | None = None
+) -> FloatArray:
+    """Return scores of rows ``at``, at + 1, … of ``data``."""
+    found: CoreModel[Any] = fitted_model(model)
+    scores: FloatArray = found.chunk_scores(rows, data, at, origin)
+    return scores
+
+
+# ---- arguments ------------------------------------------------------------------------
+
+
+def check_weights_of(weights: SampleWeight, n: int | None) -> Weights:
+    """Return frequencies (n,), or None where every row counts once."""
+    try:
+        return checked_weights(weights, n)
+    except PrincompError as error:
+        raise named_weights(error) from None
+
+
+def named_weights(error: PrincompError) -> PrincompError:
+    """Return the same error with the parameter called ``weights``."""
+    message = error.message.replace("sample_weight", "weights")
+    return type(error)(message, place={**error.place, "parameter": "weights"}, hint=error.hint)
+
+
+class Selection(NamedTuple):
+    """Selected components: their indices from 0, and their names in tables."""
+
+    indices: NDArray[np.intp]
+    names: Names
+
+
+def select_components(k: int, components: Components, first: int | None = None) -> Selection:
+    """Select components of a model with k of them, given as numbers from 1 or as "PC1", ….
+
+    By default all, or the first ``first``.
+
+    Raises
+    ------
+    ParameterError
+        For one that the model does not have, or that is given twice.
+    """
+    if components is None:
+        numbers = list(range(1, min(k, first or k) + 1))
+    else:
+        single = isinstance(components, int | str) or not np.iterable(components)
+        numbers = [_number(one, k) for one in ([components] if single else components)]  # type: ignore[union-attr]
+        if len(set(numbers)) < len(numbers):
+            raise ParameterError(
+                f"components={components!r} names a component twice",
+                place={"parameter": "components"},
+                hint="give each component once",
+            )
+    if not numbers:
+        raise ShapeError(
+            "no components are selected",
+            place={"parameter": "components"},
+            hint="keep at least one: model.truncated(1), or n_components=1",
+        )
+    names = np.array([f"PC{number}" for number in numbers], dtype=object)
+    return Selection(np.array(numbers, dtype=np.intp) - 1, names)
+
+
+def _number(component: object, k: int) -> int:
+    text = str(component)
+    digits = text.removeprefix("PC") if isinstance(component, str) else text
+    whole = isinstance(component, int | str | np.integer) and not isinstance(component, bool)
+    if whole and digits.isascii() and digits.isdigit() and 1 <= int(digits) <= k:
+        return int(digits)
+    raise ParameterError(
+        f"component {component!r} is not one of PC1 to PC{k}",
+        place={"parameter": "components"},
+        hint="components are counted from 1, or named 'PC1'",
+    )
+
+
+def axes_of(fitted: Fitted, indices: NDArray[np.intp] | slice = slice(None)) -> FloatArray:
+    """Return axes in float64 (p, c): the selected ones, or all k."""
+    axes = fitted.spectrum.axes[: fitted.k].astype(np.float64)
+    return np.ascontiguousarray(axes[indices].T)
+
+
+def row_count(fitted: Fitted, what: str) -> float:
+    """Return the number of rows of the fit, Σw where they had weights.
+
+    Raises
+    ------
+    NotAvailableError
+        For a covariance without ``n_samples``.
+    """
+    if fitted.n_samples is None:
+        raise NotAvailableError(
+            f"{what} need the number of rows behind the covariance",
+            place={"parameter": "n_samples"},
+            hint="PCA.from_covariance(C, n_samples=…)",
+        )
+    return float(fitted.summary.rows)
+
+
+def check_count(name: str, value: object, least: int = 1) -> int:
+    """Return a whole number of at least ``least``.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
+        expected = f"a whole number of at least {least}"
+        raise invalid_value(name, value, expected, f"choose a whole number from {least} on")
+    return int(value)

@@ -1,0 +1,41 @@
+"""Functions of the model alone that also take rows, and ignore them with a warning."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
+
+from princomp.io import TableInput
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def ignoring_rows(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function ``f(model, …)`` be called as ``f(model, X, …)``, too."""
+
+    @wraps(function)
+    def call(model: Any, *args: Any, **options: Any) -> T:
+        if "X" in options or (args and _are_rows(args[0])):
+            args = args if options.pop("X", None) is not None else args[1:]
+            warnings.warn(
+                f"{function.__name__} needs the model alone: the rows are ignored",
+                UserWarning,
+                stacklevel=2,
+            )
+        return cast("Callable[..., T]", function)(model, *args, **options)
+
+    return cast("Callable[P, T]", call)
+
+
+def _are_rows(value: Any) -> bool:
+    """Whether an argument is a table, and not components, a level or the like."""
+    if isinstance(value, os.PathLike | TableInput) or hasattr(value, "columns"):
+        return True
+    if isinstance(value, str):
+        return Path(value).suffix[1:].isidentifier()  # the name of a file
+    return len(getattr(value, "shape", ())) == 2

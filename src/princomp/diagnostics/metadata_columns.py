@@ -1,0 +1,241 @@
+"""Extra columns of numbers or categories that did not take part in the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.diagnostics.arguments import feature_names
+from princomp.diagnostics.tables import frame_of
+from princomp.errors import ColumnError, NotFiniteError, ParameterError, ShapeError, row_words
+from princomp.io import has_named_columns, named_column, without_column
+from princomp.linalg import FloatArray
+
+_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
+
+
+@dataclass(frozen=True, eq=False)
+class ExtraColumn:
+    """A column of numbers or categories, with one value for each row.
+
+    Parameters
+    ----------
+    name : str
+    numbers : ndarray of shape (n,), optional
+        Float64 with NaN where missing; None for categories.
+    codes : ndarray of shape (n,), optional
+        Category of each row, −1 where missing; None for numbers.
+    labels : tuple
+        The category of each code.
+    other : str, optional
+        Type of a column that is neither.
+    """
+
+    name: str
+    numbers: FloatArray | None = None
+    codes: NDArray[np.intp] | None = None
+    labels: tuple[object, ...] = ()
+    other: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """Kind of the column in tables: numeric, categorical or the name of another type."""
+        if self.numbers is not None:
+            return "numeric"
+        return "categorical" if self.codes is not None else str(self.other)
+
+
+def named_values(
+    model: object, X: Any, given: Any, what: str = "groups", source: Any = None
+) -> tuple[Any, Any]:
+    """Return values that are given by the names of columns of X, and X without these columns.
+
+    Parameters
+    ----------
+    model : PCA or KernelPCA
+        Columns that it analyses stay in X.
+    X : frame, path, …
+    given : str, list of different str, or values
+        A list of text that repeats is one value for each row; so is any list where X is an array.
+    what : str
+        Name of the argument, for messages.
+    source : frame, path, … optional
+        X with all its columns, where some were taken from it before.
+
+    Returns
+    -------
+    values : dict of name to values, or ``given`` where it has no names
+    X
+
+    Raises
+    ------
+    ColumnError, ParameterError
+    """
+    several = isinstance(given, list | tuple) and has_named_columns(X)
+    several = several and all(isinstance(name, str) for name in given)
+    if not isinstance(given, str) and not (several and given and len(set(given)) == len(given)):
+        return given, X
+    names = [given] if isinstance(given, str) else given
+    values = {name: named_column(X if source is None else source, name, what) for name in names}
+    for name in set(names) - set(feature_names(model) or ()):
+        X = without_column(X, name)
+    return values, X
+
+
+def extra_columns(
+    data: object,
+    n: int,
+    index: object = None,
+    categorical: Iterable[str] = (),
+    what: str = "columns",
+) -> list[ExtraColumn]:
+    """Read extra columns, with one value for each row of X.
+
+    Parameters
+    ----------
+    data : frame, series, mapping of name to values, or array of shape (n,) or (n, m)
+        Numbers are numeric; booleans and text are categories.
+    n : int
+        Number of rows of X.
+    index : pandas index, optional
+        Index of X. A pandas frame with another index is an error: rows are matched by position.
+    categorical : iterable of str
+        Columns of numbers to be used as categories.
+    what : str
+        Name of the argument, for messages.
+
+    Raises
+    ------
+    ParameterError, ShapeError, ColumnError, NotFiniteError
+    """
+    found = _values(data, what)
+    if not found:
+        raise ShapeError(
+            f"{what} has no column", place={"parameter": what}, hint="give at least one column"
+        )
+    as_categories = {categorical} if isinstance(categorical, str) else set(map(str, categorical))
+    if unknown := sorted(as_categories - found.keys()):
+        raise ColumnError(
+            f"{what} has no column {unknown[0]!r}",
+            place={"parameter": "categorical", "column": unknown[0]},
+            hint=f"its columns are {', '.join(map(repr, found))}",
+        )
+    for name, (_, cells) in found.items():
+        if len(cells) != n:
+            raise ShapeError(
+                f"column {name!r} of {what} has {len(cells)} values, and X has {n} rows",
+                place={"parameter": what, "column": name},
+                hint="give one value for each row of X, in the same order",
+            )
+    labels: Any = getattr(data, "index", None)
+    if index is not None and hasattr(labels, "equals") and not labels.equals(index):
+        raise ParameterError(
+            f"the row labels of {what} differ from those of X, and rows are matched by position",
+            place={"parameter": what},
+            hint=f"use {what}.loc[X.index], or reset both indices if the order is right",
+        )
+    return [
+        _column(name, kind, cells, name in as_categories, what)
+        for name, (kind, cells) in found.items()
+    ]
+
+
+def _values(data: object, what: str) -> dict[str, tuple[str, Any]]:
+    """Return the kind ("numeric", "categorical" or a type) and the cells of each column."""
+    frame = frame_of(data)
+    if frame is not None:
+        return {str(name): _of_series(frame.get_column(name)) for name in frame.columns}
+    if isinstance(data, Mapping):
+        return {str(name): _of_cells(cells) for name, cells in data.items()}
+    series = nw.from_native(data, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return {str(series.name or what): _of_series(series)}
+    array = np.asarray(data)
+    if isinstance(data, str | bytes) or data is None or array.ndim not in (1, 2):
+        raise ParameterError(
+            f"{what} is {type(data).__name__}, which has no columns",
+            place={"parameter": what},
+            hint="give a frame, a series, a dict of name to values, or an array with one value "
+            "for each row",
+        )
+    if array.ndim == 1:
+        return {what: _of_cells(data)}
+    return {f"{what}_{j}": _of_cells(array[:, j]) for j in range(array.shape[1])}
+
+
+def _of_series(series: nw.Series[Any]) -> tuple[str, Any]:
+    kind = series.dtype
+    if kind.is_numeric():
+        return "numeric", series.cast(nw.Float64()).to_numpy()
+    if isinstance(kind, _TEXT):
+        missing = series.is_null().to_list()
+        cells = series.to_list()
+        return "categorical", [
+            None if no else cell for cell, no in zip(cells, missing, strict=True)
+        ]
+    if isinstance(kind, nw.Object):
+        return _of_cells(series.to_list())
+    return str(kind), series
+
+
+def _of_cells(cells: Any) -> tuple[str, Any]:
+    series = nw.from_native(cells, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return _of_series(series)
+    array = np.asarray(cells)
+    if array.ndim == 1 and array.dtype.kind == "U" and not isinstance(cells, np.ndarray):
+        array = np.empty(len(cells), dtype=object)  # NumPy would turn NaN into the text "nan"
+        array[:] = list(cells)
+    if array.ndim != 1:
+        return f"array of {array.ndim} dimensions", array
+    if array.dtype.kind in "iuf":
+        return "numeric", array.astype(np.float64)
+    if array.dtype.kind in "bU":
+        return "categorical", array.tolist()
+    if array.dtype.kind != "O":
+        return str(array.dtype), array
+    values = [None if _missing(cell) else cell for cell in array]
+    present = [value for value in values if value is not None]
+    booleans = any(isinstance(one, bool | np.bool_) for one in present)
+    if not booleans and all(isinstance(one, int | float | np.number) for one in present):
+        return "numeric", np.array([np.nan if one is None else one for one in values], float)
+    if all(isinstance(one, str | int | np.integer | np.bool_) for one in present):
+        return "categorical", values
+    return f"{type(present[0]).__name__} objects", values
+
+
+def _missing(cell: object) -> bool:
+    try:
+        return cell is None or bool(cell != cell)
+    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal
+        return str(cell) == "<NA>"
+
+
+def _column(name: str, kind: str, cells: Any, as_categories: bool, what: str) -> ExtraColumn:
+    if kind == "numeric" and not as_categories:
+        if np.isinf(cells).any():
+            row = int(np.flatnonzero(np.isinf(cells))[0])
+            raise NotFiniteError(
+                f"column {name!r} of {what} is infinite at {row_words(row)}",
+                place={"parameter": what, "column": name, "row": row},
+                hint="clip or remove the infinite values",
+            )
+        return ExtraColumn(name, numbers=cells)
+    if kind == "numeric":
+        cells = [
+            None if np.isnan(one) else (int(one) if one == np.floor(one) else one)
+            for one in cells.tolist()
+        ]
+    elif kind != "categorical":
+        return ExtraColumn(name, other=kind)
+    present = sorted(
+        {one for one in cells if one is not None}, key=lambda one: (str(type(one)), one)
+    )
+    numbers: dict[Any, int] = {label: code for code, label in enumerate(present)}
+    codes = np.array([-1 if one is None else numbers[one] for one in cells], dtype=np.intp)
+    return ExtraColumn(name, codes=codes, labels=tuple(present))

@@ -1,0 +1,64 @@
+"""Models of scikit-learn, and pipelines, where figures and reports take a PCA."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from princomp.diagnostics.tables import frame_of, table
+from princomp.estimators import PCA, with_names
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+
+class OwnModel(NamedTuple):
+    """A model of this package, and the rows that it gets."""
+
+    model: Any
+    X: Any = None
+
+
+def own_model(model: Any, X: Any = None) -> OwnModel:
+    """Return a model of this package for one of scikit-learn or a pipeline; others unchanged.
+
+    The steps of a pipeline before the last transform the rows. Frames stay frames, with the names
+    that these steps give to the columns.
+    """
+    if isinstance(model, PCA):
+        return OwnModel(model, X)
+    # They load much that a fit does not need.
+    from sklearn import decomposition
+    from sklearn.pipeline import Pipeline
+
+    names = None
+    if isinstance(model, Pipeline):
+        before, model = model[:-1], model[-1]
+        if len(before.steps):
+            names = _names(before)
+            X = None if X is None else _transformed(before, X, names)
+    if isinstance(model, decomposition.PCA | decomposition.IncrementalPCA):
+        model = PCA.from_sklearn(model, feature_names=names)
+    elif isinstance(model, PCA) and names is not None and not hasattr(model, "feature_names_in_"):
+        model = with_names(model, names)
+    return OwnModel(model, X)
+
+
+def _names(steps: Pipeline) -> list[str] | None:
+    """Names of the columns that these steps return; None where the input had none."""
+    if not hasattr(steps, "feature_names_in_"):
+        return None
+    try:
+        return list(map(str, steps.get_feature_names_out()))
+    except AttributeError:
+        return None  # a step does not know them
+
+
+def _transformed(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
+    """Transform rows; a frame stays a frame of the same kind, with its index."""
+    rows, frame = steps.transform(X), frame_of(X)
+    if frame is None or names is None or not isinstance(rows, np.ndarray):
+        return rows
+    columns = {name: rows[:, j] for j, name in enumerate(names)}
+    return table(columns, str(frame.implementation), getattr(X, "index", None))

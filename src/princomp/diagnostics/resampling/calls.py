@@ -1,0 +1,256 @@
+"""Bootstrap of a PCA."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from princomp.core import checked_weights, is_a
+from princomp.diagnostics.arguments import feature_names, fitted_of, read_rows
+from princomp.diagnostics.control_limits import checked_level
+from princomp.diagnostics.resampling.intervals import Bootstrap
+from princomp.diagnostics.resampling.resamples import Resamples, Table, resample
+from princomp.engines import Distributed, ProgressCallback, ProgressReporter, drop_incomplete
+from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
+from princomp.estimators import PCA
+from princomp.io import Source, read_whole
+from princomp.linalg import FloatArray, one_blas_thread
+from princomp.summaries import SampleWeight, is_sparse
+
+_ALIGNMENTS = ("signs", "procrustes")
+# Largest number of loadings of all resamples together: 1 GB.
+_MOST_NUMBERS = 2**27
+
+
+def bootstrap(
+    model: PCA | object = None,
+    X: object = None,
+    *,
+    n: int = 1000,
+    seed: int | None = 0,
+    level: float = 0.95,
+    align: str = "signs",
+    sample_weight: SampleWeight = None,
+    progress: ProgressCallback | None = None,
+    **parameters: Any,
+) -> Bootstrap:
+    """Bootstrap a PCA: intervals of variances, rates and loadings, and angles of the axes.
+
+    Each resample draws as many rows as there are, with replacement, and is analysed like the
+    table, with its own means and, where ``scale`` is a name, its own divisors. Intervals are
+    quantiles over the resamples (Efron 1979; for eigenvectors, Diaconis & Efron 1983).
+
+    Parameters
+    ----------
+    model : PCA
+        Fitted to these rows. Without one, ``bootstrap(X, **parameters)`` fits one.
+    X : array, frame or path, of shape (n, p)
+        Dense rows, in memory or in files that fit in memory.
+    n : int, default=1000
+        Number of resamples.
+    seed : int or None, default=0
+        The same seed gives the same intervals; None gives other ones each time.
+    level : float, default=0.95
+        Level of the intervals, between 0 and 1.
+    align : {"signs", "procrustes"}, default="signs"
+        Axes have no sign, and those with close variances have no order. ``"signs"``: each axis
+        of a resample gets the sign of the table's; where components are exchanged, loadings
+        have wide intervals, as they should. ``"procrustes"``: the loadings of a resample are
+        rotated towards those of the table (Schönemann 1966), which measures the stability of
+        the space of k components. Angles are always those of ``"signs"``.
+    sample_weight : array of shape (n,), optional
+        Frequencies: Σw rows (rounded) are drawn, each with a probability by its weight.
+    progress : callable, optional
+        Called with a :class:`~princomp.Progress` that counts resamples.
+    **parameters
+        Parameters of :class:`~princomp.PCA`, where no model is given.
+
+    Returns
+    -------
+    Bootstrap
+
+    Raises
+    ------
+    ParameterError
+        For an invalid argument, sparse rows, or a model of other rows.
+    NotAvailableError
+        For rows with missing values that the model filled: resampling filled values would make
+        intervals too narrow.
+    ConstantColumnError
+        Where a column to be scaled is constant in a resample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import bootstrap
+    >>> X = np.random.default_rng(0).standard_normal((100, 3)) * [5, 1, 1]
+    >>> found = bootstrap(X, n=200, n_components=2)
+    >>> low, high = found.variance_interval[:, 0]
+    >>> print(low < found.variances[0] < high, found.angle_quantiles()[0, 0] < 5)
+    True True
+    """
+    _check(n, seed, level, align)
+    given = _in_order(model, X)
+    model, rows, weights = _model_and_rows(*given, sample_weight, parameters)
+    table, names = _table(model, rows, weights), feature_names(model)
+    k, p = table.k, rows.shape[1]
+    if n * p * max(k, 1) > _MOST_NUMBERS:
+        raise ParameterError(
+            f"the loadings of {n:,} resamples, {p:,} columns and {k:,} components are more than "
+            f"{_MOST_NUMBERS:,} numbers",
+            place={"parameter": "n"},
+            hint="ask for fewer resamples, or for fewer components (model.truncated(k))",
+        )
+    axes = np.asarray(fitted_of(model).spectrum.axes[:k], dtype=np.float64)
+    loadings = np.asarray(model.loadings_)
+    parts, done = [], 0
+    teller = ProgressReporter(progress)
+    teller.begin("bootstrap", n, 0.0, unit="resamples")
+    with one_blas_thread():
+        for resamples in resample(table, n, np.random.default_rng(seed)):
+            parts.append(_aligned(resamples, axes, loadings, align))
+            done += len(resamples.totals)
+            teller.advance(done, done=done == n)
+    *found, angles, space = (np.concatenate(part) for part in zip(*parts, strict=True))
+    limits = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
+    variance_interval, rate_interval, loading_interval = (
+        np.quantile(values, limits, axis=0) for values in found
+    )
+    variance_error, rate_error, loading_error = (values.std(axis=0, ddof=1) for values in found)
+    return Bootstrap(
+        int(n),
+        float(level),
+        align,
+        np.asarray(model.explained_variance_),
+        np.asarray(model.explained_variance_ratio_),
+        loadings,
+        *(variance_interval, rate_interval, loading_interval),
+        *(variance_error, rate_error, loading_error),
+        angles,
+        space,
+        None if names is None else tuple(names),
+    )
+
+
+def _check(n: object, seed: object, level: object, align: object) -> None:
+    if not is_a(n, Integral) or n < 2:  # type: ignore[operator]
+        raise invalid_value("n", n, "a whole number of at least 2", "1000 is usual")
+    if seed is not None and (not is_a(seed, Integral) or seed < 0):  # type: ignore[operator]
+        hint = "None gives other resamples each time"
+        raise invalid_value("seed", seed, "a whole number of at least 0, or None", hint)
+    checked_level(level)
+    if align not in _ALIGNMENTS:
+        hint = "'procrustes' measures the stability of the space of all components"
+        raise invalid_value("align", align, " or ".join(map(repr, _ALIGNMENTS)), hint)
+
+
+def _in_order(model: object, X: object) -> tuple[object, PCA | None]:
+    """The rows and the model, which stood in the other order before version 0.2."""
+    if isinstance(X, PCA):
+        warnings.warn(
+            "bootstrap(X, model) is now bootstrap(model, X); the old order ends with version 0.3",
+            FutureWarning,
+            stacklevel=3,
+        )
+        return model, X
+    if isinstance(model, PCA) or model is None:
+        return X, model
+    if X is not None:
+        raise ParameterError(
+            f"bootstrap needs a fitted PCA, got {type(model).__name__}",
+            place={"parameter": "model"},
+            hint="bootstrap(PCA(2).fit(X), X), or bootstrap(X, n_components=2)",
+        )
+    return model, None
+
+
+def _model_and_rows(
+    X: object, model: PCA | None, sample_weight: SampleWeight, parameters: dict[str, Any]
+) -> tuple[PCA, FloatArray, FloatArray | None]:
+    """Return the model and the complete rows that it was fitted to, with their weights."""
+    if model is None:
+        model = PCA(**parameters).fit(X, sample_weight=sample_weight)
+    elif X is None:
+        raise ParameterError(
+            "bootstrap draws from the rows of the fit, and none are given",
+            place={"parameter": "X"},
+            hint="bootstrap(model, X)",
+        )
+    elif parameters:
+        raise ParameterError(
+            f"{', '.join(parameters)} cannot be combined with a fitted model",
+            place={"parameter": next(iter(parameters))},
+            hint="leave out the model or the parameters",
+        )
+    data, _ = read_rows(model, X)
+    if isinstance(data, Source) and not isinstance(data, Distributed):
+        data = read_whole(data)
+    if is_sparse(data) or isinstance(data, Source):
+        raise ParameterError(
+            "bootstrap needs dense rows in memory",
+            place={"parameter": "X"},
+            hint="give X.toarray(), or a sample of the rows",
+        )
+    weights = checked_weights(sample_weight, len(data))
+    if np.isnan(data).any():
+        if model.missing != "drop":
+            raise NotAvailableError(
+                "filled values cannot be resampled as if they were observed: intervals would be "
+                "too narrow",
+                hint="fit with missing='drop', or give complete rows",
+            )
+        data, weights, _ = drop_incomplete(data, weights)
+    if weights is not None:
+        data, weights = data[weights > 0], weights[weights > 0]
+    return model, data.astype(np.float64), weights
+
+
+def _table(model: PCA, rows: FloatArray, weights: FloatArray | None) -> Table:
+    """Prepare the rows for resampling; raise if they are not those of the model."""
+    fitted, names = fitted_of(model), feature_names(model)
+    total = float(len(rows)) if weights is None else float(weights.sum())
+    mean = np.average(rows, axis=0, weights=weights)
+    spread = np.sqrt(fitted.column_variances) + np.abs(mean)
+    near = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * spread)
+    if abs(total - fitted.summary.rows) > 1e-6 * total or not near:
+        raise ParameterError(
+            f"these {total:g} rows are not the {fitted.summary.rows:g} rows of the fit",
+            place={"parameter": "X"},
+            hint="give the rows and weights of the fit, or leave out the model",
+        )
+    size = round(total)
+    if size < 2:
+        raise ShapeError(f"a resample needs at least 2 rows, and the weights sum to {total:g}")
+    shares = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
+    scale, centred = model.scale, rows - mean
+    if scale is not None and not isinstance(scale, str):
+        centred, mean, scale = centred / fitted.scale, mean / fitted.scale, None
+    columns = None if names is None else tuple(names)
+    constant = model.constant
+    return Table(centred, mean, shares, size, fitted.k, scale, fitted.centred, columns, constant)
+
+
+def _aligned(
+    resamples: Resamples, axes: FloatArray, loadings: FloatArray, align: str
+) -> tuple[FloatArray, ...]:
+    """Variances, rates, loadings (b, p, k), angles (b, k) and those of the space (b,)."""
+    variances, totals, others = resamples
+    rates = variances / np.where(totals > 0, totals, 1.0)[:, None]
+    toward = np.einsum("bap,ap->ba", others, axes)
+    others = others * np.where(toward < 0, -1.0, 1.0)[:, :, None]
+    # Half the chord is the sine of half the angle, which keeps small angles accurate.
+    chord = np.linalg.norm(others - axes, axis=2)
+    lengths = np.linalg.norm(others, axis=2)
+    angles = np.where(lengths > 0.5, 2.0 * np.arcsin(np.minimum(chord / 2.0, 1.0)), np.pi / 2)
+    off = axes - (axes @ others.transpose(0, 2, 1)) @ others
+    k = len(axes)
+    sine = np.linalg.norm(off, 2, axis=(1, 2)) if k else np.zeros(len(others))
+    space = np.arcsin(np.minimum(sine, 1.0))
+    found = others.transpose(0, 2, 1) * np.sqrt(variances)[:, None, :]
+    if align == "procrustes" and k:
+        left, _, right = np.linalg.svd(found.transpose(0, 2, 1) @ loadings)
+        found = found @ (left @ right)
+    return variances, rates, found, np.degrees(angles), np.degrees(space)

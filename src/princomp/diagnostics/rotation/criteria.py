@@ -1,0 +1,66 @@
+"""Rotations of loadings: varimax (Kaiser 1958) and promax (Hendrickson & White 1964)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from princomp.linalg import FloatArray
+
+# Converged when no plane is rotated by more than this angle, in radians.
+_CLOSE = 1e-13
+_MOST_SWEEPS = 1000
+# A pair of components whose criterion varies by less than this share is not rotated.
+_EVEN = 1e-12
+
+
+def varimax(loadings: FloatArray, kaiser: bool) -> tuple[FloatArray, int, bool]:
+    """Return the varimax rotation (k, k), the number of sweeps, and whether it converged.
+
+    Each sweep rotates every plane of two components by its optimal angle (Kaiser 1958).
+    """
+    k = loadings.shape[1]
+    if kaiser:
+        lengths = np.linalg.norm(loadings, axis=1, keepdims=True)
+        # A column without loadings has no direction.
+        loadings = loadings / np.where(lengths > 0, lengths, 1.0)
+    turned, turn = loadings.copy(), np.eye(k)
+    for sweep in range(1, _MOST_SWEEPS + 1):
+        moved = 0.0
+        for a, b in combinations(range(k), 2):
+            angle = _best_angle(turned[:, a], turned[:, b])
+            moved = max(moved, abs(angle))
+            c, s = np.cos(angle), np.sin(angle)
+            plane = np.array([[c, -s], [s, c]])
+            turned[:, [a, b]] = turned[:, [a, b]] @ plane
+            turn[:, [a, b]] = turn[:, [a, b]] @ plane
+        if moved <= _CLOSE:
+            return turn, sweep, True
+    return turn, _MOST_SWEEPS, False
+
+
+def _best_angle(x: FloatArray, y: FloatArray) -> float:
+    """Return the angle in (−π/4, π/4] that maximises the variances of squared loadings."""
+    u, v = x * x - y * y, 2.0 * x * y
+    u, v = u - u.mean(), v - v.mean()
+    across, along = 2.0 * float(u @ v), float(u @ u - v @ v)
+    # Where all angles are equally good, rounding errors must not choose one.
+    if np.hypot(across, along) <= _EVEN * float(u @ u + v @ v):
+        return 0.0
+    return float(np.arctan2(across, along)) / 4.0
+
+
+def towards_power(rotated: FloatArray, power: float) -> FloatArray:
+    """Return the promax transformation of varimax loadings; components keep variance 1."""
+    target = rotated * np.abs(rotated) ** (power - 1.0)
+    turn = np.linalg.lstsq(rotated, target, rcond=None)[0]
+    # The targets of columns have very different lengths: only directions matter.
+    turn = turn / np.linalg.norm(turn, axis=0)
+    scale = np.sqrt(np.linalg.inv(turn.T @ turn).diagonal())
+    return np.asarray(turn * scale)
+
+
+def component_variances(loadings: FloatArray, correlations: FloatArray) -> FloatArray:
+    """Variances (k,) of rotated components: the diagonal of Φ LᵀL."""
+    return np.einsum("ab,jb,ja->a", correlations, loadings, loadings)

@@ -1,0 +1,275 @@
+"""Rows given to a diagnostic, read block by block as the model sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from princomp.core import Fitted, fitted_model
+from princomp.diagnostics.arguments import (
+    FittedModel,
+    axes_of,
+    check_weights_of,
+    feature_names,
+    fitted_of,
+    named_weights,
+    read_rows,
+)
+from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
+from princomp.engines import Distributed
+from princomp.errors import ColumnError, ParameterError, ShapeError
+from princomp.estimators import PCA
+from princomp.io import Origin, Source, is_file
+from princomp.linalg import FloatArray
+from princomp.summaries import SampleWeight, Weights, check_weights, part_of
+
+# Numbers that are centred at a time, so that the copy stays in the cache.
+_CHUNK_NUMBERS = 2**17
+
+
+class Block(NamedTuple):
+    """Consecutive rows in float64, centred and scaled as in the fit."""
+
+    start: int
+    rows: FloatArray
+    ids: NDArray[Any]
+    weights: Weights
+
+
+@dataclass(eq=False)
+class RowReader:
+    """Rows to be read block by block, with their names, and the kind of table to return.
+
+    Parameters
+    ----------
+    model : PCA
+        Or another model, where :meth:`blocks` is not used.
+    data : ndarray, CSR array or Source
+    file : str, optional
+    ids : ndarray of shape (n,), optional
+        Names of the rows, where they are in memory.
+    index : pandas index, optional
+    frame : str
+        Kind of table to return.
+    weights : ndarray of shape (n,), optional
+    """
+
+    model: FittedModel
+    data: Any
+    origin: Origin | None
+    ids: NDArray[Any] | None
+    index: Any
+    frame: str
+    weights: Weights
+
+    @classmethod
+    def open(
+        cls,
+        model: FittedModel,
+        X: object,
+        weights: SampleWeight = None,
+        ids: Iterable[object] | None = None,
+        frame: str | None = None,
+    ) -> RowReader:
+        """Open rows and compare their columns with those of the fit.
+
+        Parameters
+        ----------
+        model : PCA, RobustPCA or KernelPCA
+        X : as for ``PCA.transform``
+        weights : array of shape (n,), optional
+        ids : str or sequence of length n, optional
+            Names of the rows: a column of the frame or file, or the names themselves.
+        frame : str, optional
+            Kind of table to return.
+
+        Raises
+        ------
+        NotAvailableError, ParameterError, ShapeError, ColumnError
+        """
+        if isinstance(model, PCA):
+            fitted_of(model).need_mean()
+        column = ids if isinstance(ids, str) else None
+        wrapped = frame_of(X)
+        kind = index = names = None
+        if wrapped is not None:
+            kind = str(wrapped.implementation.value)
+            X, names = split_ids(wrapped, column, model.id_column_)
+            index = getattr(X, "index", None) if kind == "pandas" else None
+        elif is_file(X):
+            X = _open_files(model, X, column or model.id_column_)
+        elif column is not None:
+            raise _no_such_ids(column)
+        data, origin = read_rows(model, X)
+        if isinstance(data, Distributed) and data.resident:
+            raise ParameterError(
+                f"rows of {data.engine} cannot be read block by block",
+                place={"parameter": "X"},
+                hint="give them as an array in memory, as a file or in batches",
+            )
+        n = data.shape[0]
+        if isinstance(X, Source) and not isinstance(data, Source):  # a small file, read whole
+            names = None if getattr(X, "table", None) is None else X.table.ids  # type: ignore[attr-defined]
+        if ids is not None and column is None:
+            names = _object_array(ids)
+            if n is not None and len(names) != n:
+                raise _wrong_number_of_ids(len(names), n)
+        elif names is None and index is not None:
+            names = index.to_numpy()
+        reader = cls(model, data, origin, names, index, "", check_weights_of(weights, n))
+        reader.frame = checked_frame(frame, model, kind)
+        return reader
+
+    @property
+    def fitted(self) -> Fitted:
+        """The record of the fit."""
+        return fitted_of(self.model)
+
+    def blocks(self) -> Iterator[Block]:
+        """Iterate over all rows in order.
+
+        Missing values stay NaN under ``missing="drop"``, and are filled under the methods that
+        fill them.
+
+        Raises
+        ------
+        NotFiniteError, ShapeError
+        """
+        fitted, at = self.fitted, 0
+        for chunk, names in self.chunks():
+            step = max(1, _CHUNK_NUMBERS // fitted.p)
+            for start in range(0, chunk.shape[0], step):
+                part = chunk[start : start + step]
+                first, stop = at + start, at + start + part.shape[0]
+                rows = self._analysed(part, first)
+                if names is not None:
+                    ids = names[start : start + len(rows)]
+                elif self.ids is not None:
+                    ids = self.ids[first:stop]
+                else:
+                    ids = np.arange(first, stop)
+                yield Block(first, rows, ids, self._checked(part_of, first, stop))
+            at += chunk.shape[0]
+        self._checked(check_weights, at)
+        if self.ids is not None and len(self.ids) != at:
+            raise _wrong_number_of_ids(len(self.ids), at)
+
+    def collect(self, measure: Callable[[Block], tuple[NDArray[Any], ...]]) -> list[NDArray[Any]]:
+        """Concatenate the arrays that ``measure`` returns for each block."""
+        parts = [measure(block) for block in self.blocks()]
+        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+    def chunks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        """Iterate over the rows as given, with their names where these come with them."""
+        if isinstance(self.data, Source):
+            for chunk in self.data.chunks():
+                yield chunk.data, chunk.ids
+        else:
+            yield self.data, None
+
+    def collect_chunks(
+        self, measure: Callable[[Any, int], tuple[NDArray[Any], ...]]
+    ) -> list[NDArray[Any]]:
+        """Concatenate names and what ``measure(chunk, start)`` returns for each chunk."""
+        parts, at = [], 0
+        for chunk, names in self.chunks():
+            stop = at + chunk.shape[0]
+            if self.ids is not None:
+                names = self.ids[at:stop]
+            elif names is None:
+                names = np.arange(at, stop)
+            parts.append((names, *measure(chunk, at)))
+            at = stop
+        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+    def scores(self, indices: NDArray[np.intp]) -> FloatArray:
+        """Return scores of all rows (n, c), never whitened."""
+        axes = axes_of(self.fitted, indices)
+        return np.concatenate([block.rows @ axes for block in self.blocks()])
+
+    def table(self, contents: Contents, *, by_row: bool = True) -> Any:
+        """Make a table of results, labelled as X where it has one row for each row of X."""
+        return table(contents, self.frame, self.index if by_row else None)
+
+    def _analysed(self, part: Any, first: int) -> FloatArray:
+        """Return rows centred and scaled, after a check of what is not finite."""
+        rows = _centred_and_scaled(self.fitted, part)
+        if np.isfinite(rows).all():
+            return rows
+        values = part.data if sp.issparse(part) else part
+        model = fitted_model(self.model)
+        if isinstance(self.data, Source):
+            model.check_finite(part, self.data, first, self.origin)
+        elif self.model.missing == "error" or np.isinf(values).any():
+            model.check_finite(self.data, self.data, 0, self.origin)
+        return _centred_and_scaled(self.fitted, model.fill(part))
+
+    def _checked(self, function: Callable[..., Any], *args: int) -> Any:
+        """Call a function of the weights; its errors name the parameter ``weights``."""
+        try:
+            return function(self.weights, *args)
+        except ShapeError as error:
+            raise named_weights(error) from None
+
+
+def _centred_and_scaled(fitted: Fitted, part: Any) -> FloatArray:
+    dense = part.toarray() if sp.issparse(part) else part
+    with np.errstate(all="ignore"):  # the caller checks what is not finite
+        rows: FloatArray = (dense.astype(np.float64) - fitted.mean) - fitted.mean_low
+        if fitted.scale is not None:
+            rows /= fitted.scale
+    return rows
+
+
+def split_ids(
+    frame: nw.DataFrame[Any], column: str | None, id_column: str | None
+) -> tuple[Any, NDArray[Any] | None]:
+    """Split off the column with the names of the rows: ``column``, or the model's id column."""
+    labels = {str(label): label for label in frame.columns}
+    if column is not None and column not in labels:
+        raise _no_such_ids(column)
+    name = column or (id_column if id_column in labels else None)
+    if name is None:
+        return frame.to_native(), None
+    names = _object_array(frame.get_column(labels[name]).to_list())
+    return frame.drop([labels[name]]).to_native(), names
+
+
+def _open_files(model: FittedModel, X: Any, id_column: str | None) -> Any:
+    """Open files in the columns of the fit, with names of their rows where there are any."""
+    from princomp.io import TableInput, open_files
+
+    if isinstance(X, TableInput):
+        X = X if id_column is None else X.naming_rows_by(id_column)
+        return X.open(feature_names(model))
+    paths = X if isinstance(X, list | tuple) else [X]
+    return open_files(paths, columns=feature_names(model), id_column=id_column)
+
+
+def _object_array(values: Iterable[object]) -> NDArray[Any]:
+    items = list(values)
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def _wrong_number_of_ids(given: int, n: int) -> ShapeError:
+    return ShapeError(
+        f"{given} ids were given for {n} rows",
+        place={"parameter": "ids"},
+        hint="give one id for each row",
+    )
+
+
+def _no_such_ids(column: str) -> ColumnError:
+    return ColumnError(
+        f"there is no column {column!r} to name the rows",
+        place={"parameter": "ids", "column": column},
+        hint="ids is a column of the frame or file, or a sequence with one name for each row",
+    )

@@ -1,0 +1,1 @@
+"""Dask arrays and frames."""

@@ -1,0 +1,227 @@
+"""Rows in Dask's chunks: arrays of row and column chunks, and data frames.
+
+A pass is one graph and one compute: a task for each chunk of rows, and a tree that merges
+their results, neighbours first. Chunks become rows of float32 or float64 inside that task, so
+nothing is kept of them, and a fault in them is reported with its place.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+from uuid import uuid4
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.base import get_scheduler, tokenize
+from dask.utils import is_series_like
+
+from princomp.engines.dask.tasks import (
+    Form,
+    as_frame,
+    identity,
+    map_chunk,
+    map_partition,
+    merge_results,
+    name_row,
+    reduce_chunk,
+    to_rows,
+)
+from princomp.engines.dask.weights import align_weights, unequal_lengths
+from princomp.engines.distributed import Distributed, RowFunction
+from princomp.engines.partial_result import PartialResult, SummaryKind
+from princomp.engines.weights import WEIGHTS
+from princomp.errors import ParameterError, ShapeError
+from princomp.io import Chunk, as_rows
+
+# Results that one task merges. More make the tree lower, and a task hold more of them.
+SPLIT_EVERY = 8
+# Bytes up to which a kind or a model is an argument of each task, which Dask can then fuse with
+# the task that makes the chunk; larger ones are in the graph once.
+_SMALL = 2**13
+# Bytes from which vectors go to the workers directly, past the scheduler.
+_LARGE = 2**22
+
+
+@dataclass(kw_only=True, eq=False)
+class DaskRows(Distributed):
+    """Rows in chunks of Dask.
+
+    Parameters
+    ----------
+    array : dask.array.Array
+        One chunk across all columns; its chunks are the user's own, data frames included.
+    frame : dask.dataframe.DataFrame, optional
+        The frame that the rows came in.
+    weights : dask.array.Array or float, optional
+        One chunk for each of the array's.
+    weight_column : label, optional
+        The frame's column with the weights.
+    as_frame : bool
+        Whether ``map_rows`` gives a data frame.
+    """
+
+    array: da.Array
+    frame: Any = None
+    weights: Any = None
+    weight_column: Any = None
+    as_frame: bool = False
+
+    @property
+    def _form(self) -> Form:
+        return Form(self.p, self.dtype, self.weight_column)
+
+    def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
+        """Summarise all rows in one compute."""
+        results = da.blockwise(
+            partial(reduce_chunk, form=self._form, drop=drop, precise=precise),
+            "ij",
+            self.array,
+            "ij",
+            self.weights,
+            "i" if isinstance(self.weights, da.Array) else None,
+            _task_argument(kind, "kind"),
+            None,
+            name=f"princomp-reduce-{uuid4().hex}",
+            dtype=object,
+            meta=np.empty((0, 0), dtype=object),
+            align_arrays=False,
+        )
+        merge = dask.delayed(merge_results, pure=False)
+        parts = results.to_delayed().ravel().tolist()
+        while len(parts) > 1:
+            some = range(0, len(parts), SPLIT_EVERY)
+            parts = [merge(parts[first : first + SPLIT_EVERY]) for first in some]
+        result = name_row(parts[0].compute())
+        if result.fault is None and self.rows not in (None, result.rows):
+            raise ShapeError(
+                f"X has {result.rows:,} rows, but its chunks promise {self.rows:,}",
+                hint="give the right chunks where the array is made, or x.compute_chunk_sizes()",
+            )
+        return result
+
+    def weighted(self, weights: Any) -> Self:
+        """Return the same rows with frequencies.
+
+        Parameters
+        ----------
+        weights : Dask array or Series, array of shape (n,), float, or str
+            A float counts for all rows; a string is the name of a column.
+
+        Raises
+        ------
+        ShapeError, ParameterError
+            Where they do not line up with the rows.
+        """
+        if isinstance(weights, str):
+            return self._weighted_by_column(weights)
+        series = dask.is_dask_collection(weights) and is_series_like(weights)
+        if self.frame is not None and series:
+            if weights.npartitions != self.array.numblocks[0]:
+                raise unequal_lengths(weights.npartitions, self.array.numblocks[0], "partitions")
+            # As a column of the frame, so that Dask reads a file of both once.
+            label = f"weight-{tokenize(weights)}"
+            frame = self.frame.assign(**{label: weights})
+            return replace(self, frame=frame, array=partition_blocks(frame), weight_column=label)
+        return replace(self, weights=align_weights(weights, self.array, self.rows))
+
+    def _weighted_by_column(self, name: str) -> Self:
+        if self.columns is None or name not in self.columns:
+            raise ParameterError(
+                f"sample_weight={name!r} is not a column of X",
+                place=WEIGHTS,
+                hint="give the name of a column of a data frame, or the weights themselves",
+            )
+        labels = list(self.frame.columns)
+        at = self.columns.index(name)
+        dtypes = [self.frame.dtypes[label] for label in labels if label != labels[at]]
+        if not dtypes:
+            as_rows(np.empty((1, 0)))
+        return replace(
+            self,
+            p=self.p - 1,
+            dtype=float_dtype(dtypes),
+            columns=self.columns[:at] + self.columns[at + 1 :],
+            weight_column=labels[at],
+        )
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the rows have frequencies."""
+        return self.weights is not None or self.weight_column is not None
+
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return Dask's names of the rows and their weights."""
+        weights = getattr(self.weights, "name", self.weights)
+        return (f"Dask's {self.array.name}", f"weights: {weights} {self.weight_column or ''}")
+
+    def with_output(self, wanted: str) -> Self:
+        """Return the same rows, mapped to a data frame where one is wanted."""
+        if wanted not in ("default", "pandas"):
+            raise ParameterError(
+                f"set_output(transform={wanted!r}) is not available: Dask's data frames are made "
+                "of pandas",
+                place={"parameter": "transform"},
+                hint="set_output(transform='pandas') for a Dask data frame, 'default' for an array",
+            )
+        return replace(self, as_frame=wanted == "pandas")
+
+    def map_rows(self, function: RowFunction, names: tuple[str, ...], dtype: np.dtype[Any]) -> Any:
+        """Return a Dask array of the same chunks of rows, or a data frame of the same index."""
+        argument, k = _task_argument(function, "model", lazy=True), len(names)
+        if self.as_frame and self.frame is not None:
+            meta = as_frame(np.empty((0, k), dtype), names, self.frame._meta)
+            task = partial(map_partition, form=self._form, names=names, dtype=dtype)
+            return self.frame.map_partitions(task, argument, meta=meta, enforce_metadata=False)
+        array = da.map_blocks(
+            partial(map_chunk, form=self._form, k=k, dtype=dtype),
+            self.array,
+            argument,
+            name=f"princomp-map-{uuid4().hex}",
+            chunks=(self.array.chunks[0], (k,)),
+            dtype=dtype,
+            meta=np.empty((0, 0), dtype=dtype),
+        )
+        if not self.as_frame:
+            return array
+        import dask.dataframe as dd
+
+        return dd.from_dask_array(array, columns=list(names))
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Yield the rows from number ``start`` on, one of Dask's chunks at a time."""
+        for part in self.array.to_delayed().ravel():
+            block = to_rows(part.compute(), self._form)[0]
+            n = block.shape[0]
+            if n > start:
+                yield Chunk(block[start:] if start else block)
+            start = max(start - n, 0)
+
+
+def partition_blocks(frame: Any) -> da.Array:
+    """Return an array whose chunks are the partitions of a data frame, unchanged."""
+    meta = np.empty((0, frame.shape[1]))
+    return frame.map_partitions(identity, meta=meta, enforce_metadata=False)
+
+
+def float_dtype(dtypes: Sequence[Any]) -> np.dtype[Any]:
+    """Return float32 where all columns are float32, else float64."""
+    return np.dtype(np.float32 if all(dtype == np.float32 for dtype in dtypes) else np.float64)
+
+
+def _task_argument(value: SummaryKind | RowFunction, what: str, *, lazy: bool = False) -> Any:
+    """Prepare an argument of each task: as it is, in the graph once, or on the workers."""
+    buffers: list[pickle.PickleBuffer] = []
+    size = len(pickle.dumps(value, protocol=5, buffer_callback=buffers.append))
+    size += sum(buffer.raw().nbytes for buffer in buffers)
+    if size <= _SMALL:
+        return value
+    client = getattr(get_scheduler(), "__self__", None)
+    sent: Any = value
+    if size >= _LARGE and not lazy and client is not None and hasattr(client, "scatter"):
+        sent = client.scatter(value, broadcast=True, hash=False)
+    return dask.delayed(sent, name=f"princomp-{what}-{uuid4().hex}", pure=False, traverse=False)

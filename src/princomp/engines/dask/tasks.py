@@ -1,0 +1,149 @@
+"""Code that runs in Dask's tasks: a chunk becomes rows, and rows a partial result or scores.
+
+Nothing here needs Dask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from princomp.engines.dask.weights import check_chunk_weights
+from princomp.engines.distributed import RowFunction
+from princomp.engines.local import reduce_partition
+from princomp.engines.partial_result import PartialResult, SummaryKind
+from princomp.errors import NotFiniteError, PrincompError, ShapeError, row_words
+from princomp.io import RowArray, from_sparse, in_memory
+
+T = TypeVar("T")
+
+
+class Form(NamedTuple):
+    """The rows that chunks become: columns, precision, and the label of the weights."""
+
+    p: int
+    dtype: np.dtype[Any]
+    weight_column: Any
+
+
+def hstack(blocks: Sequence[Any]) -> RowArray:
+    """Join chunks of the same rows side by side."""
+    blocks = [_to_scipy(block) for block in blocks]
+    if any(sp.issparse(block) for block in blocks):
+        return sp.hstack([sp.csr_array(block) for block in blocks], format="csr")
+    return np.concatenate(blocks, axis=1)
+
+
+def _to_scipy(block: Any) -> Any:
+    return block.to_scipy_sparse() if hasattr(block, "to_scipy_sparse") else block
+
+
+def to_rows(block: Any, form: Form) -> tuple[RowArray, NDArray[Any] | None]:
+    """Convert a chunk to rows of the table's precision and its column of weights."""
+    weights = None
+    if form.weight_column is not None:
+        weights = block[form.weight_column].to_numpy()
+        block = block.drop(columns=form.weight_column)
+    block = _to_scipy(block)
+    if np.ndim(block) != 2 or block.shape[1] != form.p:
+        raise ShapeError(
+            f"a chunk has shape {block.shape}, but the Dask table has {form.p} columns",
+            hint="give the right chunks (meta=, shape=) where the table is made",
+        )
+    if block.shape[0] == 0:
+        return np.empty((0, form.p), form.dtype), weights
+    if sp.issparse(block):
+        rows = from_sparse(block)
+    elif isinstance(block, np.ma.MaskedArray):
+        rows = np.ma.filled(block.astype(form.dtype), np.nan)
+    else:
+        rows = in_memory(block)[0]
+    return rows.astype(form.dtype, copy=False), weights
+
+
+def reduce_chunk(
+    block: Any,
+    weights: NDArray[Any] | float | None,
+    kind: SummaryKind,
+    *,
+    form: Form,
+    drop: bool,
+    precise: bool,
+) -> PartialResult:
+    """Summarise the rows of one chunk; a fault in them is part of the result."""
+    n = block.shape[0]
+    try:
+        rows, own = to_rows(block, form)
+        checked = check_chunk_weights(weights if own is None else own, n)
+    except PrincompError as error:
+        fault = error
+        if "row" in error.place and "parameter" not in error.place:
+            fault = _reworded(error, f"{error.message} (counted in its chunk)")
+        return PartialResult(None, 0, n, fault)
+    return reduce_partition(kind, rows, checked, drop=drop, precise=precise)
+
+
+def merge_results(results: Sequence[PartialResult]) -> PartialResult:
+    """Merge the results of chunks in the order of their rows."""
+    return reduce(PartialResult.merge, results)
+
+
+def name_row(result: PartialResult) -> PartialResult:
+    """Put the row of a fault, counted over all chunks, into its message."""
+    fault = result.fault
+    if fault is None or "row" not in fault.place or isinstance(fault, NotFiniteError):
+        return result  # the message of NotFiniteError is completed later
+    message = f"{row_words(fault.place['row'])} of all: {fault.message}"
+    return result._replace(fault=_reworded(fault, message))
+
+
+def _reworded(error: PrincompError, message: str) -> PrincompError:
+    return type(error)(message, place=error.place, hint=error.hint)
+
+
+def map_chunk(
+    block: Any,
+    function: RowFunction,
+    *,
+    form: Form,
+    k: int,
+    dtype: np.dtype[Any],
+    block_id: tuple[int, ...] | None = None,
+) -> NDArray[Any]:
+    """Apply a function to the rows of a chunk, of which there may be none."""
+    rows = to_rows(block, form)[0]
+    if rows.shape[0] == 0:
+        return np.empty((0, k), dtype)
+    try:
+        return function(rows).astype(dtype, copy=False)
+    except NotFiniteError as error:
+        chunk = "its chunk" if block_id is None else f"chunk {block_id[0]}"
+        raise _reworded(error, f"{error.message} (counted in {chunk})") from None
+
+
+def map_partition(
+    partition: Any,
+    function: RowFunction,
+    *,
+    form: Form,
+    names: tuple[str, ...],
+    dtype: np.dtype[Any],
+) -> Any:
+    """Apply a function to the rows of a frame's partition, and keep its index."""
+    values = map_chunk(partition, function, form=form, k=len(names), dtype=dtype)
+    return as_frame(values, names, partition)
+
+
+def as_frame(values: NDArray[Any], names: tuple[str, ...], like: Any) -> Any:
+    """Return a data frame of the kind and with the index of another one."""
+    return type(like)(values, columns=list(names), index=like.index)
+
+
+def identity(partition: T) -> T:
+    """Return a partition as the chunk of an array."""
+    return partition

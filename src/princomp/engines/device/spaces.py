@@ -1,0 +1,158 @@
+"""Devices of torch, CuPy and array_api_strict, each as a Space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from princomp.errors import MissingLibraryError, NotAvailableError, ParameterError
+from princomp.summaries import Space
+
+# Numbers of a block on a GPU, enough to make the start of its kernels negligible.
+_GPU_NUMBERS = 2**25
+
+# The number of fits that need exact products of torch now, and torch's settings before.
+_lock = Lock()
+_users = 0
+_before: list[tuple[Any, str, Any]] = []
+
+
+def space_of(X: Any) -> Space:
+    """Return the device of an array.
+
+    Raises
+    ------
+    NotAvailableError
+    """
+    library = type(X).__module__.partition(".")[0]
+    # Other packages have subclasses of torch's tensors.
+    library = library if library in _SPACES else "torch"
+    return _SPACES[library](X.device)
+
+
+def space_named(device: Any) -> Space:
+    """Return the torch device of a name, or the Space of a device object.
+
+    Raises
+    ------
+    MissingLibraryError, ParameterError
+    """
+    library = type(device).__module__.partition(".")[0]
+    if library in _SPACES:
+        return _SPACES[library](device)
+    try:
+        import torch
+    except ImportError:
+        raise MissingLibraryError(
+            "streaming rows to a device needs torch", hint="pip install 'princomp[torch]'"
+        ) from None
+    try:
+        return _torch(torch.empty(0, device=device).device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        first = str(error).partition("\n")[0]
+        raise ParameterError(
+            f"device={device!r} is not available: {first}",
+            place={"parameter": "device"},
+            hint="'cpu', or 'cuda:0' where torch sees a GPU",
+        ) from None
+
+
+def _compat(library: str) -> Any:
+    """Return the array API namespace of a library."""
+    return import_module(f"array_api_compat.{library}")
+
+
+@lru_cache(maxsize=32)
+def _torch(device: Any) -> Space:
+    import torch
+
+    xp = _compat("torch")
+    if device.type == "mps":
+        raise NotAvailableError(
+            f"{device} has no float64, which sums need",
+            hint="fit X.cpu(), with torch on the processor",
+        )
+    gpu = device.type == "cuda"
+    return Space(
+        xp=xp,
+        device=device,
+        name=str(device) if device.type != "cpu" else "torch (cpu)",
+        to_host=lambda array: array.detach().cpu().numpy(),
+        numbers=_GPU_NUMBERS if gpu else 2**20,
+        exact=_exact_torch,
+        triangle=lambda matrix: torch.linalg.qr(matrix, mode="r").R,
+        free=(lambda: int(torch.cuda.mem_get_info(device)[0])) if gpu else (lambda: None),
+    )
+
+
+@contextmanager
+def _exact_torch() -> Iterator[None]:
+    """Multiply float32 with all bits: without TF32 on GPUs and bfloat16 on processors.
+
+    The setting is global: fits that overlap share it, and the last one restores it.
+    """
+    global _users, _before
+    import torch
+
+    with _lock:
+        if not _users:
+            backends: list[Any] = [torch.backends.cuda.matmul]
+            name: str
+            exact: Any
+            if hasattr(backends[0], "fp32_precision"):  # from torch 2.9 on
+                name, exact = "fp32_precision", "ieee"
+                backends.append(torch.backends.mkldnn.matmul)
+            else:
+                name, exact = "allow_tf32", False
+            _before = [(backend, name, getattr(backend, name)) for backend in backends]
+            for backend in backends:
+                setattr(backend, name, exact)
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if not _users:
+                for backend, name, value in _before:
+                    setattr(backend, name, value)
+
+
+@lru_cache(maxsize=32)
+def _cupy(device: Any) -> Space:
+    import cupy
+
+    # TF32 is off in CuPy unless CUPY_TF32 asks for it.
+    return Space(
+        xp=_compat("cupy"),
+        device=device,
+        name=f"cupy (cuda:{device.id})",
+        to_host=cupy.asnumpy,
+        numbers=_GPU_NUMBERS,
+        triangle=lambda matrix: cupy.linalg.qr(matrix, mode="r"),
+        free=lambda: int(device.mem_info[0]),
+    )
+
+
+@lru_cache(maxsize=32)
+def _strict(device: Any) -> Space:
+    import array_api_strict
+
+    host = array_api_strict.Device("CPU_DEVICE")
+    return Space(
+        xp=array_api_strict,
+        device=device,
+        name=f"array_api_strict ({device})",
+        to_host=lambda array: np.asarray(array.to_device(host)),
+        # It computes with NumPy, which warns of overflow that the sums show anyway.
+        exact=lambda: np.errstate(all="ignore"),
+    )
+
+
+_SPACES = {"torch": _torch, "cupy": _cupy, "array_api_strict": _strict}

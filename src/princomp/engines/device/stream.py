@@ -1,0 +1,185 @@
+"""Rows of any origin, copied to a device block by block and summed there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.engines.device.rows import AbstractDeviceRows
+from princomp.engines.device.spaces import space_named
+from princomp.engines.device.staging import copy_blocks
+from princomp.engines.local import iter_blocks
+from princomp.engines.partial_result import PartialResult, SummaryKind
+from princomp.errors import MemoryLimitError, ParameterError
+from princomp.io import FileState, RowArray, RowData, RowPlace, Source, rows_of
+from princomp.linalg import DEFAULT_SHARE, byte_count, in_order, in_words
+from princomp.solvers import ImagesOf
+from princomp.summaries import Columns, DeviceBlock, PairOf, SketchOf, Triangle, stored_bytes
+
+# Bytes on the device for each number of a block: two buffers that are copied into, the centred
+# rows, and their squares in float64.
+_BYTES = 48
+# The fewest rows of a block that are worth p × p sums.
+_FEWEST_ROWS = 32
+# p × p matrices of float64 that are in memory at once during the sums and their solution.
+_SCATTERS, _TRIANGLES = 4, 14
+
+
+@dataclass(kw_only=True, eq=False)
+class DeviceStream(AbstractDeviceRows):
+    """Rows that are read on the host and summed on a device.
+
+    Parameters
+    ----------
+    data : ndarray, CSR array or Source
+        The rows; sparse blocks are made dense before they are copied.
+    limit : int, optional
+        Bytes that the fit may take on the device.
+    """
+
+    data: RowData
+    limit: int | None = None
+    seen: int = 0
+
+    def place_of(self, row: int) -> RowPlace:
+        """Return the place of a row."""
+        return (
+            self.data.place_of(row) if isinstance(self.data, Source) else RowPlace(self.file, row)
+        )
+
+    def file_states(self) -> tuple[FileState, ...]:
+        """Return the files that the rows are read from."""
+        return self.data.file_states() if isinstance(self.data, Source) else ()
+
+    def weighted(self, weights: Any) -> Self:
+        """Return the same rows with frequencies, where their number is known.
+
+        Raises
+        ------
+        ShapeError, ParameterError
+        """
+        if self.rows is None:
+            raise ParameterError(
+                "sample_weight needs the number of rows, which is not known before they are read",
+                place={"parameter": "sample_weight"},
+                hint="leave it out, or give an array or a file whose number of rows is known",
+            )
+        return super().weighted(weights)
+
+    def blocks(self, step: int) -> Iterator[DeviceBlock]:
+        """Yield blocks of at most ``step`` rows: one is read and copied while another is summed."""
+        step = min(step, self._most_rows(0))
+        self.seen = start = 0
+        # A thread loads one block ahead, while this one copies the block before to the device.
+        cut = iter_blocks(self.data, step)
+        loaded = in_order(lambda block: _dense(block.load()), cut, 1, ahead=True)
+        with closing(loaded):
+            for rows in copy_blocks(loaded, self.space, step, self.p, self.dtype):
+                stop = start + rows.shape[0]
+                weights = None if self.weights is None else self.weights[start:stop]
+                self.seen = stop
+                yield DeviceBlock(start, rows, weights)
+                start = stop
+
+    def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
+        """Summarise all rows in one pass, unless the sums do not fit on the device."""
+        self._most_rows(_needed(kind, self.p))
+        result = super().reduce(kind, drop=drop, precise=precise)
+        return result._replace(rows=self.seen if self.rows is None else self.rows)
+
+    def _most_rows(self, fixed: int) -> int:
+        """Return the most rows of a block next to ``fixed`` bytes of sums.
+
+        Raises
+        ------
+        MemoryLimitError
+            Where there is room for too few.
+        """
+        if self.limit is None:
+            return 2**40
+        rows = (self.limit - fixed) // (_BYTES * self.p)
+        if rows < _FEWEST_ROWS:
+            needed = fixed + _FEWEST_ROWS * _BYTES * self.p
+            raise MemoryLimitError(
+                f"sums of {self.p:,} columns take {in_words(needed)} on {self.space.name}, and the "
+                f"memory limit is {in_words(self.limit)}",
+                place={"parameter": "memory_limit", "limit": self.limit, "needed": needed},
+                hint=f"allow {in_words(1.05 * needed)}, or use svd_solver='krylov' with a whole "
+                "number of components, which forms no p × p",
+            )
+        return int(rows)
+
+
+def on_device(X: Any, device: Any = "cuda", *, memory_limit: int | str | None = None) -> Any:
+    """Prepare rows of any origin to be fitted or transformed on a device by a ``PCA``.
+
+    Parameters
+    ----------
+    X : as for :meth:`princomp.PCA.fit`
+        Arrays, frames, files or iterators. Blocks are copied while earlier ones are summed.
+    device : str or device, default="cuda"
+        A device of torch: ``"cuda:0"``, ``"cpu"``.
+    memory_limit : str or int, optional
+        Memory on the device for blocks and sums; 60% of its free memory by default.
+
+    Returns
+    -------
+    rows
+        For ``fit``, ``fit_transform``, ``partial_fit``, ``forget`` and ``transform``. Scores
+        are arrays on the device.
+
+    Raises
+    ------
+    MissingLibraryError
+        Without torch.
+    ParameterError
+        If the device is not available.
+
+    Examples
+    --------
+    >>> import princomp
+    >>> rows = princomp.on_device("rows.npy", "cuda:0", memory_limit="4GB")  # doctest: +SKIP
+    >>> model = princomp.PCA(n_components=10).fit(rows)  # doctest: +SKIP
+    """
+    space = space_named(device)
+    limit = None if memory_limit is None else byte_count(memory_limit)
+    if limit is None and (free := space.free()) is not None:
+        limit = int(free * DEFAULT_SHARE)
+    data, columns, origin = rows_of(X)
+    known = isinstance(data, Source)
+    return DeviceStream(
+        engine=space.name,
+        rows=data.shape[0],
+        p=data.shape[1],
+        dtype=np.dtype(data.dtype),
+        columns=columns,
+        file=None if origin is None else origin.file,
+        nbytes=data.nbytes if known else stored_bytes(data),
+        space=space,
+        data=data,
+        limit=limit,
+        repeatable=data.repeatable if known else True,
+    )
+
+
+def _needed(kind: SummaryKind, p: int) -> int:
+    """Return the bytes of the sums on the device, without blocks."""
+    if isinstance(kind, PairOf):
+        return _needed(kind.first, p)
+    if isinstance(kind, SketchOf):
+        return 3 * 8 * p * kind.width
+    if isinstance(kind, ImagesOf):
+        return int(3 * 8 * kind.vectors.size)
+    assert isinstance(kind, type), kind
+    if issubclass(kind, Columns):
+        return 8 * 8 * p
+    return (_TRIANGLES if issubclass(kind, Triangle) else _SCATTERS) * 8 * p * p
+
+
+def _dense(rows: RowArray) -> NDArray[Any]:
+    return rows if isinstance(rows, np.ndarray) else rows.toarray()

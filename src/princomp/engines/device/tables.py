@@ -1,0 +1,133 @@
+"""From torch, CuPy and array_api_strict arrays to rows that stay on their own device.
+
+Means, variances and axes come to the host (p × k numbers and a few times p); the rows, the
+scatter and the scores stay where they are. :mod:`~princomp.engines.device.stream` brings rows
+of any other origin to a device, block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp.engines.device.rows import DeviceRows
+from princomp.engines.device.spaces import space_of
+from princomp.engines.distributed import Distributed, RowFunction
+from princomp.engines.local import reduce_partition
+from princomp.engines.partial_result import PartialResult, SummaryKind
+from princomp.errors import NotAvailableError, NotNumericError, ShapeError, row_words
+from princomp.io import LARGEST_INTEGER, Chunk, as_rows, from_sparse
+from princomp.summaries import Space
+
+
+@dataclass(kw_only=True, eq=False)
+class SparseTensor(Distributed):
+    """A sparse torch tensor in the host's memory, as SciPy's CSR rows."""
+
+    csr: sp.csr_array
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Yield the rows from number ``start`` on."""
+        yield Chunk(self.csr[start:])
+
+    def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
+        """Summarise all rows in one pass."""
+        return reduce_partition(kind, self.csr, drop=drop, precise=precise)
+
+    def map_rows(self, function: RowFunction, names: tuple[str, ...], dtype: np.dtype[Any]) -> Any:
+        """Apply a function to the rows, and return a dense tensor."""
+        import torch
+
+        return torch.from_numpy(np.ascontiguousarray(function(self.csr)))
+
+
+def rows_of(X: Any) -> Distributed | None:
+    """Return the rows of a device array, neither copied nor changed; None for anything else.
+
+    float32 and float64 keep their precision; float16 and bfloat16 become float32, integers and
+    booleans float64, block by block. Gradients are not tracked: rows are detached.
+
+    Raises
+    ------
+    ShapeError, NotNumericError, NotAvailableError
+    """
+    if not hasattr(X, "__dlpack__"):
+        return None
+    if hasattr(X, "detach"):
+        X = X.detach()
+        if str(X.layout) != "torch.strided":
+            return _sparse(X)
+    shape = tuple(X.shape)
+    if len(shape) != 2:
+        raise ShapeError(
+            f"Expected 2D array, got an array of shape {shape} instead",
+            hint="rows of numbers: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row",
+        )
+    if 0 in shape:
+        as_rows(np.empty(shape))  # raises
+    space = space_of(X)
+    return DeviceRows(
+        engine=space.name,
+        rows=shape[0],
+        p=shape[1],
+        dtype=_precision(X, space),
+        nbytes=shape[0] * shape[1] * X.dtype.itemsize if hasattr(X.dtype, "itemsize") else None,
+        space=space,
+        array=X,
+    )
+
+
+def _precision(X: Any, space: Space) -> np.dtype[Any]:
+    """Return the precision of the computation."""
+    xp, name = space.xp, str(X.dtype).rpartition(".")[2]
+    if name in ("float16", "bfloat16", "float32"):
+        return np.dtype(np.float32)
+    if name.startswith("complex"):
+        as_rows(np.empty((1, 1), name))  # raises
+    if name in ("int64", "uint64"):
+        # Not every library compares unsigned integers; from 2⁶³ on they turn negative here.
+        signed = xp.astype(X, xp.int64, copy=False)
+        beyond = (signed > LARGEST_INTEGER) | (
+            signed < (-LARGEST_INTEGER if name == "int64" else 0)
+        )
+        if bool(xp.any(beyond)):
+            row = int(xp.argmax(xp.astype(xp.any(beyond, axis=1), xp.int8)))
+            column = int(xp.argmax(xp.astype(beyond[row, :], xp.int8)))
+            value = int(space.to_host(X[row, column]))
+            raise NotNumericError(
+                f"the integer {value} at {row_words(row)}, column {column} is beyond 2⁵³, and "
+                "float64 cannot hold it exactly",
+                place={"row": row, "column": column},
+                hint="subtract a constant, or convert to float64 yourself if its last digits do "
+                "not matter",
+            )
+    return np.dtype(np.float64)
+
+
+def _sparse(X: Any) -> SparseTensor:
+    """Wrap a sparse tensor as a SciPy array that shares its memory; refuse one on a GPU."""
+    if X.device.type != "cpu":
+        raise NotAvailableError(
+            f"sparse rows on {X.device} cannot be centred there without making them dense",
+            hint="X.to_dense() where that fits on the device, or X.cpu()",
+        )
+    if str(X.layout) == "torch.sparse_csr":
+        parts = [part.numpy() for part in (X.values(), X.col_indices(), X.crow_indices())]
+        csr = sp.csr_array(tuple(parts), shape=tuple(X.shape))
+    else:
+        coo = X.to_sparse_coo().coalesce()
+        at = coo.indices().numpy()
+        csr = sp.csr_array((coo.values().numpy(), (at[0], at[1])), shape=tuple(X.shape))
+    rows = from_sparse(csr)
+    return SparseTensor(
+        engine="torch",
+        rows=rows.shape[0],
+        p=rows.shape[1],
+        dtype=rows.dtype,
+        stored=rows.nnz,
+        csr=rows,
+    )

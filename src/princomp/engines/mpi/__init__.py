@@ -1,0 +1,1 @@
+"""MPI ranks, each with its own rows."""

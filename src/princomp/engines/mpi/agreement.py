@@ -1,0 +1,277 @@
+"""How ranks agree on one table before the first pass.
+
+Rank 0 gets a record of each rank. It sends what holds for all, or which rank does not fit. An
+error is sent like any value, so all ranks raise the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import platform
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from princomp.engines.mpi.communicators import Communicator
+from princomp.errors import ColumnError, ParameterError, PrincompError, ShapeError
+from princomp.io import Origin, Source
+from princomp.linalg import memory_limit
+from princomp.summaries import Weights, is_sparse, stored_bytes
+
+T = TypeVar("T")
+
+
+class Outcome(NamedTuple, Generic[T]):
+    """The value that a rank computed, or the error that ended its work."""
+
+    value: T
+    error: BaseException | None = None
+    rank: int = 0
+
+    @classmethod
+    def of(cls, work: Callable[[], T], group: Communicator) -> Outcome[T]:
+        """Do some work on this rank; an error becomes part of the outcome."""
+        try:
+            with group.working():
+                return cls(work())
+        except BaseException as error:
+            nothing: Any = None
+            return cls(nothing, _portable(error), group.rank)
+
+    def result(self, group: Communicator) -> T:
+        """Return the value.
+
+        Raises
+        ------
+        BaseException
+            The error; on other ranks than its own with a note that names its rank.
+        """
+        if self.error is None:
+            return self.value
+        note = f"raised on rank {self.rank} of {group.size} {group.name}"
+        if self.rank != group.rank and note not in getattr(self.error, "__notes__", ()):
+            self.error.add_note(note)
+        raise self.error
+
+
+def _portable(error: BaseException) -> BaseException:
+    """Return an error that can be pickled: this one, or a PrincompError with its message."""
+    try:
+        copy = pickle.loads(pickle.dumps(error))
+    except Exception:
+        copy = None
+    if type(copy) is type(error) and str(copy) == str(error):
+        return error
+    portable = PrincompError(f"{type(error).__name__}: {error}")
+    portable.__cause__ = error
+    return portable
+
+
+class RankInput(NamedTuple):
+    """The rows of this rank and their properties; ``data`` is None where it has no rows."""
+
+    data: Any
+    p: int | None = None
+    weights: Weights = None
+    columns: tuple[str, ...] | None = None
+    origin: Origin | None = None
+    memory: int | None = None
+
+
+class RankRecord(NamedTuple):
+    """The properties of a rank's rows and machine that other ranks need."""
+
+    settings: dict[str, Any]
+    has_rows: bool
+    p: int | None
+    columns: tuple[str, ...] | None
+    rows: int | None
+    dtype: str
+    stored: int | None
+    nbytes: int | None
+    repeatable: bool
+    memory: int
+    memory_was_set: bool
+    host: str
+    processors: frozenset[int]
+
+    @classmethod
+    def of(cls, own: RankInput, settings: dict[str, Any]) -> RankRecord:
+        """Return the record of this rank, with the parameters that must be the same on all."""
+        data = own.data
+        rows: int | None = 0
+        nbytes: int | None = 0
+        dtype, stored, repeatable = "float64", None, True
+        if isinstance(data, Source):
+            rows, dtype, stored = data.rows, data.dtype.name, data.stored
+            nbytes, repeatable = data.nbytes, data.repeatable
+        elif hasattr(data, "shape"):
+            rows, dtype, nbytes = data.shape[0], data.dtype.name, stored_bytes(data)
+            stored = data.nnz if is_sparse(data) else None
+        return cls(
+            {name: _comparable(value) for name, value in settings.items()},
+            data is not None,
+            own.p,
+            own.columns,
+            rows,
+            dtype,
+            stored,
+            nbytes,
+            repeatable,
+            memory_limit(own.memory),
+            own.memory is not None,
+            platform.node(),
+            _processors(),
+        )
+
+
+class Agreement(NamedTuple):
+    """Properties of the whole table, the same on all ranks, and the resources of each rank."""
+
+    p: int
+    columns: tuple[str, ...] | None
+    rows: int | None
+    dtype: str
+    stored: int | None
+    nbytes: int | None
+    repeatable: bool
+    memory: int
+    threads: tuple[int, ...]
+
+
+def agree(group: Communicator, work: Callable[[], RankRecord]) -> Agreement:
+    """Gather the record of each rank, and return what holds for all.
+
+    Raises
+    ------
+    ParameterError, ShapeError, ColumnError
+        On every rank, naming the first one that does not fit those before it.
+    BaseException
+        What reading raised on the first rank where it did.
+    """
+    outcomes = group.gather(Outcome.of(work, group))
+
+    def combine() -> Agreement:
+        return _combine([outcome.result(group) for outcome in outcomes])
+
+    outcome = Outcome.of(combine, group) if group.rank == 0 else None
+    failed = [one for one in outcomes if one.error is not None]
+    if outcome is not None and failed:
+        outcome = outcome._replace(rank=failed[0].rank)
+    agreement: Agreement = group.broadcast(outcome).result(group)
+    return agreement
+
+
+def _combine(records: list[RankRecord]) -> Agreement:
+    for rank, record in enumerate(records):
+        _check_settings(records[0].settings, record.settings, rank)
+    _check_columns(records)
+    known = [record for record in records if record.p is not None]
+    if not known:
+        raise ShapeError(
+            "no rank has rows",
+            hint="give at least two rows on any of the ranks",
+        )
+    # Ranks without rows do not decide the precision.
+    full = [record for record in records if record.has_rows]
+    sparse = bool(full) and all(record.stored is not None for record in full)
+    single = bool(full) and all(record.dtype == "float32" for record in full)
+    return Agreement(
+        p=known[0].p or 0,
+        columns=next((record.columns for record in full), known[0].columns),
+        rows=_sum([record.rows for record in records]),
+        dtype="float32" if single else "float64",
+        stored=_sum([record.stored for record in full]) if sparse else None,
+        nbytes=_sum([record.nbytes for record in records]),
+        repeatable=all(record.repeatable for record in records),
+        memory=min(_memory(record, records) for record in records),
+        threads=tuple(_threads(record, records) for record in records),
+    )
+
+
+def _sum(numbers: list[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _check_settings(first: dict[str, Any], other: dict[str, Any], rank: int) -> None:
+    """Refuse parameters that differ."""
+    for name in first | other:
+        one, two = first.get(name), other.get(name)
+        if one != two:
+            raise ParameterError(
+                f"{name}={two!r} on rank {rank}, but {name}={one!r} on rank 0",
+                place={"parameter": name, "rank": rank},
+                hint="make the same call with the same parameters on all ranks",
+            )
+
+
+def _check_columns(records: list[RankRecord]) -> None:
+    """Refuse tables that are not parts of one table."""
+    known = [(rank, one) for rank, one in enumerate(records) if one.p is not None]
+    named = [(rank, one) for rank, one in known if one.has_rows or one.columns is not None]
+    for rank, record in known[1:]:
+        first, p = known[0][0], known[0][1].p
+        if record.p != p:
+            raise ShapeError(
+                f"rank {rank} has rows of {record.p} columns, but rank {first} has rows of {p}",
+                place={"rank": rank},
+                hint="give each rank some rows of one table, with all its columns",
+            )
+    for rank, record in named[1:]:
+        first, columns = named[0][0], named[0][1].columns
+        if record.columns == columns:
+            continue
+        mine, theirs = record.columns or (), columns or ()
+        missing = [name for name in theirs if name not in mine]
+        new = [name for name in mine if name not in theirs]
+        which = f"missing: {missing}; new: {new}" if missing or new else "their order"
+        raise ColumnError(
+            f"the columns of rank {rank} differ from those of rank {first}: {which}",
+            place={"rank": rank, "missing": missing, "new": new},
+            hint="give the same columns in the same order on every rank, with names or without",
+        )
+
+
+def _comparable(value: Any) -> Any:
+    """Return a small value that is equal for equal parameters."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str | int | float | None):
+        return value
+    try:
+        array = np.asarray(value, dtype=np.float64)
+        content = np.ascontiguousarray(array).tobytes()
+    except (TypeError, ValueError):
+        content = pickle.dumps(value)
+    return f"{type(value).__name__} of digest {hashlib.sha256(content).hexdigest()[:8]}"
+
+
+def _processors() -> frozenset[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
+
+
+def _threads(record: RankRecord, records: list[RankRecord]) -> int:
+    """Return the threads of a rank: its processors, shared with other ranks of the machine."""
+    sharing = [
+        one for one in records if one.host == record.host and one.processors & record.processors
+    ]
+    return max(1, len(record.processors) // len(sharing))
+
+
+def _memory(record: RankRecord, records: list[RankRecord]) -> int:
+    """Return the bytes that a rank may take: as set, or its share of the machine's memory."""
+    sharing = sum(one.host == record.host for one in records)
+    return record.memory if record.memory_was_set else max(1, record.memory // sharing)
+
+
+def threads_of(agreement: Agreement, rank: int) -> int:
+    """Return the threads that sum this rank's rows; ``OMP_NUM_THREADS`` may lower them."""
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    threads = agreement.threads[rank]
+    return min(threads, int(limit)) if limit.isdigit() and int(limit) else threads

@@ -1,0 +1,291 @@
+"""Messages between ranks, by MPI or ``torch.distributed``.
+
+A library gives three things: the number of this rank, an object to another rank, and an object
+from another rank. Collective operations are binomial trees of those, the same for both
+libraries, so that sums are added in one order and ranks can wait without keeping a processor
+busy.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import ParameterError
+from princomp.linalg import empty
+
+T = TypeVar("T")
+
+# Seconds between two looks for a message, growing from the first to the last: ranks that share
+# a processor would otherwise take it from each other by polling.
+_SHORTEST, _LONGEST = 1e-5, 2e-3
+# Bytes of a large array that are sent at a time.
+_PIECE = 2**26
+
+
+class Communicator:
+    """A group of ranks, numbered from 0, that this process belongs to.
+
+    A subclass implements ``send`` and ``receive``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ranks in plans and messages.
+    rank, size : int
+    """
+
+    def __init__(self, name: str, rank: int, size: int) -> None:
+        self.name, self.rank, self.size = name, rank, size
+        # Ctrl-C is raised where the other ranks can be informed, and waits elsewhere.
+        self._may_raise = False
+        self._interrupt: KeyboardInterrupt | None = None
+
+    def send(self, value: Any, to: int) -> None:
+        """Send an object to a rank, which receives it."""
+        raise NotImplementedError
+
+    def receive(self, source: int) -> Any:
+        """Receive the next object from a rank."""
+        raise NotImplementedError
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Allow Ctrl-C in this block, whose errors are sent to the other ranks."""
+        with self._allow_interrupt(True):
+            self.raise_interrupt()
+            yield
+
+    @contextmanager
+    def _allow_interrupt(self, allowed: bool) -> Iterator[None]:
+        before, self._may_raise = self._may_raise, allowed
+        try:
+            yield
+        finally:
+            self._may_raise = before
+
+    def on_interrupt(self, *_: object) -> None:
+        """Handle Ctrl-C: raise now, or at the next chance; the second one is raised now."""
+        interrupt = KeyboardInterrupt()
+        if self._may_raise or self._interrupt is not None:
+            raise interrupt
+        self._interrupt = interrupt
+
+    def raise_interrupt(self) -> None:
+        """Raise a Ctrl-C that came during a collective operation.
+
+        Raises
+        ------
+        KeyboardInterrupt
+        """
+        interrupt, self._interrupt = self._interrupt, None
+        if interrupt is not None:
+            raise interrupt
+
+    @property
+    def _children(self) -> list[int]:
+        """The ranks that send their sums to this one, in order; each sums a subtree."""
+        steps = (1 << i for i in range(self.size.bit_length()))
+        lowest = self.rank & -self.rank or self.size
+        return [self.rank + s for s in steps if s < lowest and self.rank + s < self.size]
+
+    @property
+    def _parent(self) -> int:
+        """The rank that gets this one's sum."""
+        return self.rank & (self.rank - 1)
+
+    def reduce(self, value: T, join: Callable[[T, T], T]) -> T:
+        """Join the values of all ranks in their order on rank 0; elsewhere those of a subtree.
+
+        ``join`` must not raise: the other ranks would wait for an answer.
+        """
+        with self._allow_interrupt(False):
+            for other in self._children:
+                value = join(value, self.receive(other))
+            if self.rank:
+                self.send(value, self._parent)
+        return value
+
+    def gather(self, value: T) -> list[T]:
+        """Return the values of all ranks in their order on rank 0; elsewhere some of them."""
+        return self.reduce([value], lambda one, other: one + other)
+
+    def broadcast(self, value: Any = None) -> Any:
+        """Return the value of rank 0 on every rank."""
+        with self._allow_interrupt(False):
+            if self.rank:
+                value = self.receive(self._parent)
+            for other in reversed(self._children):
+                self.send(value, other)
+        return value
+
+
+class _Mpi(Communicator):
+    """Ranks of an mpi4py communicator; arrays are sent without a copy."""
+
+    def __init__(self, comm: Any) -> None:
+        from mpi4py.util.pkl5 import Intracomm
+
+        super().__init__("MPI ranks", comm.rank, comm.size)
+        self._comm = Intracomm(comm)
+
+    # A send that waits for its receiver takes a whole processor from it, and neither of them
+    # handles Ctrl-C. So the receiver asks first, and ranks that wait poll.
+
+    def send(self, value: Any, to: int) -> None:
+        self._message(to).recv()
+        # All parts at once: the receiver looks for the next one before it takes the one before.
+        self._comm.isend(value, to).wait()
+
+    def receive(self, source: int) -> Any:
+        self._comm.send(None, source)
+        return self._message(source).recv()
+
+    def _message(self, source: int) -> Any:
+        pause = _SHORTEST
+        while True:
+            message = self._comm.improbe(source, 0)
+            if message is not None:
+                return message
+            time.sleep(pause)
+            pause = min(1.5 * pause, _LONGEST)
+
+
+class _Torch(Communicator):
+    """Ranks of a ``torch.distributed`` group; everything is sent as tensors of bytes."""
+
+    def __init__(self, group: Any) -> None:
+        import torch
+        from torch import distributed
+
+        super().__init__(
+            "torch.distributed ranks",
+            distributed.get_rank(group),
+            distributed.get_world_size(group),
+        )
+        on_device = "nccl" in distributed.get_backend(group)
+        self._device = f"cuda:{torch.cuda.current_device()}" if on_device else "cpu"
+        self._torch, self._distributed, self._group = torch, distributed, group
+
+    def send(self, value: Any, to: int) -> None:
+        buffers: list[pickle.PickleBuffer] = []
+        body = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+        parts: list[Any] = [buffer.raw() for buffer in buffers]
+        head = pickle.dumps((body, [part.nbytes for part in parts]))
+        self._send_bytes(np.array([len(head)], dtype=np.int64).view(np.uint8), to)
+        for part in (head, *parts):
+            self._send_bytes(np.frombuffer(part, dtype=np.uint8), to)
+
+    def receive(self, source: int) -> Any:
+        size = int(self._receive_bytes(8, source).view(np.int64)[0])
+        body, sizes = pickle.loads(self._receive_bytes(size, source).data)
+        return pickle.loads(body, buffers=[self._receive_bytes(n, source) for n in sizes])
+
+    def _send_bytes(self, array: NDArray[np.uint8], to: int) -> None:
+        to = self._distributed.get_global_rank(self._group, to)
+        for first in range(0, len(array), _PIECE):
+            piece = array[first : first + _PIECE]
+            # A copy: torch takes no read-only arrays.
+            tensor = self._torch.from_numpy(piece.copy()).to(self._device)
+            self._distributed.send(tensor, to, group=self._group)
+
+    def _receive_bytes(self, size: int, source: int) -> NDArray[np.uint8]:
+        source = self._distributed.get_global_rank(self._group, source)
+        array = empty(size, dtype=np.uint8)
+        for first in range(0, size, _PIECE):
+            piece = array[first : first + _PIECE]
+            tensor = self._torch.empty(len(piece), dtype=self._torch.uint8, device=self._device)
+            self._distributed.recv(tensor, source, group=self._group)
+            piece[:] = tensor.cpu().numpy()
+        return array
+
+
+@contextmanager
+def communicator(comm: object) -> Iterator[Communicator]:
+    """Open the group of ranks behind a user's ``comm``.
+
+    Parameters
+    ----------
+    comm : mpi4py communicator, torch.distributed group, or the module torch.distributed
+
+    Raises
+    ------
+    ParameterError
+        For anything else, and on a process that does not belong to it.
+    """
+    named = comm.__name__ if isinstance(comm, ModuleType) else type(comm).__module__
+    library = named.partition(".")[0]
+    if library == "mpi4py":
+        with _own_channel(comm) as own, _delayed_interrupts(_Mpi(own)) as group:
+            yield group
+    elif library == "torch":
+        with _delayed_interrupts(_Torch(_torch_group(comm))) as group:
+            yield group
+    else:
+        raise _not_a_communicator(comm)
+
+
+@contextmanager
+def _delayed_interrupts(group: Communicator) -> Iterator[Communicator]:
+    """Handle Ctrl-C so that no rank leaves the others waiting."""
+    before = signal.getsignal(signal.SIGINT)
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or before is not signal.default_int_handler
+    ):
+        yield group  # a program that handles signals itself keeps doing so
+        return
+    signal.signal(signal.SIGINT, group.on_interrupt)
+    try:
+        yield group
+    finally:
+        signal.signal(signal.SIGINT, before)
+    group.raise_interrupt()
+
+
+@contextmanager
+def _own_channel(comm: Any) -> Iterator[Any]:
+    """Duplicate a communicator, so that messages of the program do not mix with ours."""
+    from mpi4py import MPI
+
+    if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
+        raise _not_a_communicator(comm)
+    own = MPI.Intracomm.Dup(comm)
+    try:
+        yield own
+    finally:
+        own.Free()
+
+
+def _torch_group(comm: Any) -> Any:
+    from torch import distributed
+
+    if not distributed.is_initialized():
+        raise ParameterError(
+            "comm is torch.distributed, which is not initialized",
+            place={"parameter": "comm"},
+            hint="call torch.distributed.init_process_group(…) first",
+        )
+    group = distributed.group.WORLD if comm is distributed else comm
+    if not isinstance(group, distributed.ProcessGroup):
+        raise _not_a_communicator(comm)
+    return group
+
+
+def _not_a_communicator(comm: object) -> ParameterError:
+    shown = comm.__name__ if isinstance(comm, ModuleType) else type(comm).__name__
+    return ParameterError(
+        f"comm={shown} is not a group of ranks that this process belongs to",
+        place={"parameter": "comm"},
+        hint="give an mpi4py communicator such as MPI.COMM_WORLD, torch.distributed, or one of "
+        "its groups",
+    )

@@ -1,0 +1,259 @@
+"""SPMD: every rank runs the same program on its own rows, and all get the same model.
+
+Rank 0 leads: it fits as if all rows were its own, and asks every rank for its partial result
+in each pass. The others follow: they sum what rank 0 asks for until it sends the outcome.
+An error on any rank is a value that travels like a sum, so it is raised on all of them, and
+no rank waits for one that has stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp.engines.distributed import Distributed
+from princomp.engines.local import reduce_partition
+from princomp.engines.mpi.agreement import (
+    Agreement,
+    Outcome,
+    RankInput,
+    RankRecord,
+    agree,
+    threads_of,
+)
+from princomp.engines.mpi.communicators import Communicator, communicator
+from princomp.engines.partial_result import PartialResult, SummaryKind
+from princomp.errors import NotFiniteError, PrincompError
+from princomp.io import FileState, Source, refuse_changed, refuse_not_finite
+from princomp.summaries import check_weights
+
+T = TypeVar("T")
+
+
+class _Task(NamedTuple):
+    """A pass that rank 0 asks for."""
+
+    kind: SummaryKind
+    drop: bool
+    precise: bool
+
+
+@dataclass(kw_only=True, eq=False)
+class RankRows(Distributed):
+    """The rows of all ranks: rank 0 asks for passes over them, and the others take part.
+
+    Parameters
+    ----------
+    group : Communicator
+    own : RankInput
+        The rows of this rank.
+    threads : int
+        Threads that sum them.
+    memory : int
+        Bytes that a fit may take on the rank that has least.
+    """
+
+    group: Communicator
+    own: RankInput
+    threads: int
+    memory: int
+    # The rank whose rows ended the last pass.
+    failed: int | None = None
+    before: tuple[FileState, ...] = ()
+
+    @classmethod
+    def of(cls, group: Communicator, own: RankInput, agreement: Agreement) -> RankRows:
+        """Return the rows that the ranks have agreed on."""
+        return cls(
+            engine=group.name,
+            rows=agreement.rows,
+            p=agreement.p,
+            dtype=np.dtype(agreement.dtype),
+            columns=agreement.columns,
+            stored=agreement.stored,
+            nbytes=agreement.nbytes,
+            group=group,
+            own=own,
+            threads=threads_of(agreement, group.rank),
+            memory=agreement.memory,
+            repeatable=agreement.repeatable,
+            before=own.data.file_states() if isinstance(own.data, Source) else (),
+        )
+
+    def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
+        """Summarise the rows of all ranks in one pass; called on rank 0."""
+        task = _Task(kind, drop, precise)
+        self.group.broadcast(task)
+        outcome = self._run(task)
+        self.group.raise_interrupt()
+        if outcome.error is not None:
+            self.failed = outcome.rank
+        result = outcome.result(self.group)
+        if result.fault is not None:
+            self.failed = result.fault.place["rank"]
+        return result
+
+    def follow(self) -> Outcome[Any]:
+        """Take part in the passes that rank 0 asks for, and return the outcome of the fit."""
+        while True:
+            message: _Task | Outcome[Any] = self.group.broadcast()
+            if isinstance(message, Outcome):
+                return message
+            self._run(message)
+
+    def _run(self, task: _Task) -> Outcome[PartialResult]:
+        own = Outcome.of(partial(self._reduce_own, task), self.group)
+        return self.group.reduce(own, self._merge)
+
+    def _merge(
+        self, one: Outcome[PartialResult], other: Outcome[PartialResult]
+    ) -> Outcome[PartialResult]:
+        """Return the first fault in the order of the rows, or the merged results."""
+        if one.error is not None or one.value.fault is not None:
+            return one
+        if other.error is not None:
+            return other
+        return Outcome.of(partial(one.value.merge, other.value), self.group)
+
+    def _reduce_own(self, task: _Task) -> PartialResult:
+        """Summarise the rows of this rank."""
+        data, weights = self.own.data, self.own.weights
+        if data is None:
+            return PartialResult(task.kind.empty(self.p), 0, 0)
+        # float32 rows are multiplied exactly where other ranks have float64.
+        precise = task.precise or data.dtype != self.dtype
+        if isinstance(data, Distributed):
+            result = data.reduce(task.kind, drop=task.drop, precise=precise)
+        else:
+            result = reduce_partition(
+                task.kind, data, weights, drop=task.drop, precise=precise, threads=self.threads
+            )
+        if self.before:
+            refuse_changed(self.before, data.file_states())
+        if result.fault is not None:
+            return result._replace(fault=self._locate(result.fault))
+        check_weights(weights, result.rows)
+        return result
+
+    def _locate(self, fault: PrincompError) -> PrincompError:
+        """Add the rank to a fault; raise it unless its row is to be counted over all ranks."""
+        if isinstance(fault, NotFiniteError) and fault.value is not None:
+            if self.own.origin is None or self.own.origin.file is None:
+                fault.place["rank"] = self.group.rank
+                return fault
+            columns, origin = self.own.columns, self.own.origin
+            fault = refuse_not_finite(self.own.data, fault, columns=columns, origin=origin)
+        fault.place = {**fault.place, "rank": self.group.rank}
+        raise fault
+
+
+def spmd_fit(
+    comm: object,
+    settings: dict[str, Any],
+    read: Callable[[], RankInput],
+    lead: Callable[[RankRows], T],
+) -> tuple[RankInput, T]:
+    """Call ``lead`` with the rows of all ranks, and return its result on every rank.
+
+    Parameters
+    ----------
+    comm : communicator
+    settings : dict
+        Parameters that must be the same on all ranks.
+    read : callable
+        Opens the rows of this rank.
+    lead : callable
+        Called on rank 0, with rows that a fit takes like any other.
+
+    Returns
+    -------
+    own : RankInput
+        The rows of this rank.
+    result
+        The result of ``lead``.
+
+    Raises
+    ------
+    BaseException
+        What any rank raised, on all of them.
+    """
+    with communicator(comm) as group:
+        own, agreement = _meet(group, settings, read)
+        rows = RankRows.of(group, own, agreement)
+        outcome = rows.follow() if group.rank else group.broadcast(_lead(rows, lead))
+        return own, outcome.result(group)
+
+
+def _lead(rows: RankRows, lead: Callable[[RankRows], T]) -> Outcome[T]:
+    outcome = Outcome.of(partial(lead, rows), rows.group)
+    if outcome.error is None or rows.failed is None:
+        return outcome
+    if isinstance(outcome.error, PrincompError):
+        outcome.error.place.setdefault("rank", rows.failed)
+    return outcome._replace(rank=rows.failed)
+
+
+def spmd_merge(
+    comm: object,
+    settings: dict[str, Any],
+    read: Callable[[], RankInput],
+    join: Callable[[Any, Any], Any],
+    lead: Callable[[Any, Agreement], T],
+) -> T:
+    """Join the values of all ranks in their order, and return the result of ``lead`` on each.
+
+    Parameters
+    ----------
+    comm, settings, read
+        As for :func:`spmd_fit`; ``read`` gives the value as ``data``.
+    join : callable
+        Joins two values, neither of them None.
+    lead : callable
+        Called on rank 0 with the joined value and the agreement of all ranks.
+    """
+    with communicator(comm) as group:
+        own, agreement = _meet(group, settings, read)
+
+        def both(one: Outcome[Any], other: Outcome[Any]) -> Outcome[Any]:
+            if one.error is not None or other.error is not None:
+                return one if one.error is not None else other
+            if one.value is None or other.value is None:
+                return other if one.value is None else one
+            return Outcome.of(partial(join, one.value, other.value), group)
+
+        outcome = group.reduce(Outcome(own.data), both)
+        if not group.rank and outcome.error is None:
+            outcome = Outcome.of(partial(lead, outcome.value, agreement), group)
+        result: T = group.broadcast(outcome).result(group)
+        return result
+
+
+def _meet(
+    group: Communicator, settings: dict[str, Any], read: Callable[[], RankInput]
+) -> tuple[RankInput, Agreement]:
+    """Read the rows of this rank, and agree with the other ranks."""
+    inputs: list[RankInput] = []
+
+    def work() -> RankRecord:
+        inputs.append(read())
+        return RankRecord.of(inputs[0], settings)
+
+    agreement = agree(group, work)
+    return inputs[0], agreement
+
+
+def empty_input(X: object) -> RankInput | None:
+    """Return the input of a rank without rows, for None or an array of shape (0, p)."""
+    if X is None:
+        return RankInput(None)
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2 or shape[0] != 0:
+        return None
+    # A frame without rows does not say which of its columns are numeric.
+    is_array = isinstance(X, np.ndarray) or sp.issparse(X)
+    return RankInput(None, shape[1] or None if is_array else None)

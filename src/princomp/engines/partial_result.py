@@ -1,0 +1,71 @@
+"""The summary of some rows, wherever they lie, and what makes such a summary."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, NamedTuple, Protocol
+
+from princomp.errors import PrincompError
+from princomp.summaries import Weights
+
+
+class SummaryKind(Protocol):
+    """Makes summaries of rows: a class such as Moments, or an object such as ``SketchOf(…)``."""
+
+    @property
+    def complete_only(self) -> bool:
+        """Whether rows with missing values must be left out before."""
+
+    def block_rows(self, columns: int, /, *, sparse: bool = False) -> int:
+        """Rows of a block, a function of the number of columns alone."""
+
+    def empty(self, p: int, /) -> Any:
+        """Return the summary of no rows."""
+
+    def of(self, block: Any, /, weights: Weights = None, *, precise: bool = False) -> Any:
+        """Return the summary of one block of rows."""
+
+
+class PartialResult(NamedTuple):
+    """The summary of the rows of a partition, or of several that follow each other.
+
+    A fault in the rows is a value, not an exception: who has all partial results raises the
+    first fault, with its row counted over all of them. So the message is the same on any engine.
+
+    Parameters
+    ----------
+    summary : summary or None
+        None where there is a fault.
+    dropped : int
+        Rows left out for missing values.
+    rows : int
+        All rows, those left out included.
+    fault : PrincompError, optional
+        The first fault; ``place["row"]`` counts from the first row of this result.
+    """
+
+    summary: Any
+    dropped: int
+    rows: int
+    fault: PrincompError | None = None
+
+    def checked(self) -> PartialResult:
+        """Return this result, or raise its fault."""
+        if self.fault is not None:
+            raise self.fault
+        return self
+
+    def merge(self, other: PartialResult) -> PartialResult:
+        """Return the result of these rows followed by those of ``other``."""
+        rows = self.rows + other.rows
+        if self.fault is not None:
+            return self._replace(rows=rows)
+        if other.fault is not None:
+            # A copy: an engine may merge the same result again.
+            fault = copy(other.fault)
+            fault.place = dict(fault.place)
+            if "row" in fault.place:
+                fault.place["row"] += self.rows
+            return PartialResult(None, 0, rows, fault)
+        summary = self.summary.merge(other.summary)
+        return PartialResult(summary, self.dropped + other.dropped, rows)

@@ -1,0 +1,27 @@
+"""Which engine a table belongs to: found by the type of the table, without importing engines."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from princomp.engines.distributed import Distributed
+
+# The package of a type, and the module whose ``rows_of`` understands the type.
+_ENGINES = {
+    "array_api_strict": "princomp.engines.device.tables",
+    "cupy": "princomp.engines.device.tables",
+    "dask": "princomp.engines.dask.tables",
+    "pyspark": "princomp.engines.spark.tables",
+    "torch": "princomp.engines.device.tables",
+}
+
+
+def as_distributed(X: object) -> Distributed | None:
+    """Return the rows of an engine's table, X itself if it is such rows, or None."""
+    if isinstance(X, Distributed):
+        return X
+    module = _ENGINES.get(type(X).__module__.partition(".")[0])
+    if module is None:
+        return None
+    rows: Distributed | None = import_module(module).rows_of(X)
+    return rows

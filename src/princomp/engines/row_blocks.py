@@ -1,0 +1,58 @@
+"""Blocks of rows: cut from a stream by row number, and without incomplete rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp.io import RowArray, Source
+from princomp.summaries import Weights, is_sparse
+
+
+class Block(NamedTuple):
+    """A block of rows: the number of its first row, and a function that loads it in any thread."""
+
+    start: int
+    load: Callable[[], RowArray]
+
+
+def stream_blocks(source: Source, step: int, start: int) -> Iterator[Block]:
+    """Cut chunks of any size into blocks of ``step`` rows, from row ``start`` on."""
+    waiting: list[RowArray] = []
+    count = 0
+    for chunk in source.chunks(start):
+        data, at = chunk.data, 0
+        while count + data.shape[0] - at >= step:
+            stop = at + step - count
+            waiting.append(data[at:stop])
+            yield Block(start, partial(_concatenate, waiting))
+            start, at, waiting, count = start + step, stop, [], 0
+        if at < data.shape[0]:
+            waiting.append(data[at:] if at else data)
+            count += data.shape[0] - at
+    if count:
+        yield Block(start, partial(_concatenate, waiting))
+
+
+def _concatenate(parts: list[RowArray]) -> RowArray:
+    if len(parts) == 1:
+        return parts[0]
+    return sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+
+
+def drop_incomplete(block: RowArray, weights: Weights) -> tuple[RowArray, Weights, int]:
+    """Return the rows without NaN, their weights, and the number of rows with NaN."""
+    if not isinstance(block, np.ndarray):
+        row_of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+        missing = np.bincount(row_of[np.isnan(block.data)], minlength=block.shape[0])
+        kept = missing == 0
+    else:
+        kept = ~np.isnan(block).any(axis=1)
+    dropped = int(len(kept) - kept.sum())
+    if not dropped:
+        return block, weights, 0
+    return block[kept], weights if weights is None else weights[kept], dropped

@@ -1,0 +1,212 @@
+"""What accompanies the passes of one fit: progress reports and a checkpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from princomp.errors import OutputError
+from princomp.io import Checkpoint, State
+
+# Seconds between two reports: often enough for the eye, and rare enough to cost nothing.
+_EVERY = 0.1
+
+
+class Progress(NamedTuple):
+    """Progress of one pass over the rows.
+
+    Attributes
+    ----------
+    step : str
+        Purpose of this pass: "moments", "triangle", "sketch", "krylov", "transform", …
+    number : int
+        Number of the pass, from 1.
+    rows : int
+        Rows of this pass that are done.
+    total_rows : int or None
+        Rows of the whole pass, or None where their number is not known yet.
+    fraction : float or None
+        Part of this pass that is done.
+    bytes : int
+        Bytes of rows that are done in this pass.
+    seconds : float
+        Seconds since this pass began.
+    bytes_per_second : float
+        Rate of this pass.
+    seconds_left : float or None
+        Estimated time left for this pass.
+    done : bool
+        Whether the pass is finished.
+    unit : str
+        What ``rows`` counts: "rows"; "draws" of a rule for the number of components; "resamples";
+        "fits" that are compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> seen = []
+    >>> model = PCA(1).fit(np.eye(300), progress=seen.append)
+    >>> seen[-1].done
+    True
+    """
+
+    step: str
+    number: int
+    rows: int
+    total_rows: int | None
+    fraction: float | None
+    bytes: int
+    seconds: float
+    bytes_per_second: float
+    seconds_left: float | None
+    done: bool
+    unit: str = "rows"
+
+
+ProgressCallback = Callable[[Progress], object]
+
+
+class ProgressReporter:
+    """Counts the rows of a pass and calls back with its progress, at most ten times a second."""
+
+    def __init__(self, callback: ProgressCallback | None) -> None:
+        self._callback, self._number = callback, 0
+        self._step, self._row_bytes, self._unit = "", 0.0, "rows"
+        self._total: int | None = None
+        self._first = self._rows = 0
+        self._began = self._last = 0.0
+
+    def begin(
+        self, step: str, total: int | None, row_bytes: float, at: int = 0, unit: str = "rows"
+    ) -> None:
+        """Begin a pass at row ``at``."""
+        self._number += 1
+        self._step, self._total, self._row_bytes, self._unit = step, total, row_bytes, unit
+        self._first = self._rows = at
+        self._began = self._last = time.monotonic()
+
+    def waiting(self) -> None:
+        """Report that a pass has begun whose next report is its last."""
+        if self._callback is not None:
+            self._callback(self._progress(0.0, False))
+
+    def advance(self, rows: int, *, done: bool = False) -> None:
+        """Count ``rows`` rows of this pass as done."""
+        self._rows = rows
+        if self._callback is None:
+            return
+        now = time.monotonic()
+        if not done and now - self._last < _EVERY:
+            return
+        self._last = now
+        self._callback(self._progress(now - self._began, done))
+
+    def _progress(self, seconds: float, done: bool) -> Progress:
+        rows, total = self._rows, self._rows if done else self._total
+        read = rows - self._first  # a resumed pass did not read the rows before
+        rate = read / seconds if seconds > 0 else 0.0
+        return Progress(
+            step=self._step,
+            number=self._number,
+            rows=rows,
+            total_rows=total,
+            fraction=min(rows / total, 1.0) if total else None,
+            bytes=int(rows * self._row_bytes),
+            seconds=seconds,
+            bytes_per_second=rate * self._row_bytes,
+            seconds_left=None if total is None or rate == 0 else max(total - rows, 0) / rate,
+            done=done,
+            unit=self._unit,
+        )
+
+
+class RunContext:
+    """Progress reports and checkpoint of a fit, from its first pass to its last.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called with a :class:`Progress` now and then.
+    checkpoint : Checkpoint, optional
+    """
+
+    def __init__(
+        self,
+        *,
+        progress: ProgressCallback | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self.checkpoint = checkpoint
+        self._reporter = ProgressReporter(progress)
+        self._state: State | None = None
+        self._step = ""  # of a rule that draws at random
+
+    def begin(self, step: str, total: int | None, row_bytes: float) -> State | None:
+        """Begin a pass; return what an interrupted run has done of it, if anything."""
+        known = None if self.checkpoint is None else self.checkpoint.begin()
+        self._state = None
+        self._reporter.begin(step, total, row_bytes, 0 if known is None else known.row)
+        return known
+
+    def report_draws(self, step: str, done: int, total: int) -> None:
+        """Report the random draws of a rule for the number of components; it reads no row."""
+        if self._step != step:
+            self._reporter.begin(step, total, 0.0, unit="draws")
+        self._step = "" if done >= total else step
+        self._reporter.advance(done, done=done >= total)
+
+    def waiting(self) -> None:
+        """Report that rows are summed elsewhere, before a long silence."""
+        self._reporter.waiting()
+
+    def recorded(self, states: Iterator[State], *, in_place: bool) -> Iterator[State]:
+        """The states of a pass, each recorded when it is reached.
+
+        Those that are changed in place are forgotten while the next one is made.
+        """
+        with self.saved_if_interrupted():
+            for state in states:
+                self.advance(state)
+                yield state
+                if in_place:
+                    self._state = None
+
+    def advance(self, state: State) -> None:
+        """Record that the rows before ``state.row`` are summed."""
+        self._state = state
+        if self.checkpoint is not None:
+            self.checkpoint.advance(state)
+        # Last, since a callback may raise: the rows are summed all the same.
+        self._reporter.advance(state.row)
+
+    def finish(self, state: State) -> None:
+        """Record that the pass is done."""
+        self._state = None
+        if self.checkpoint is not None:
+            try:
+                self.checkpoint.finish(state)
+            except (KeyboardInterrupt, SystemExit):
+                with suppress(OutputError):
+                    self.checkpoint.save()
+                raise
+        self._reporter.advance(state.row, done=True)
+
+    @contextmanager
+    def saved_if_interrupted(self) -> Iterator[None]:
+        """Save the rows summed so far when anything ends this block early."""
+        try:
+            yield
+        except BaseException:
+            if self.checkpoint is not None and self._state is not None:
+                # The first error matters; after a full disk the old file is still there.
+                with suppress(OutputError):
+                    self.checkpoint.save()
+            raise
+
+    def close(self) -> None:
+        """Release the checkpoint, whose file stays, when the fit ends or fails."""
+        if self.checkpoint is not None:
+            self.checkpoint.close()

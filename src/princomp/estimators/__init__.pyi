@@ -1,0 +1,19 @@
+from .attributes import ResultAttribute as ResultAttribute
+from .base import (
+    TableEstimator as TableEstimator,
+    model_of_file as model_of_file,
+    output_wanted as output_wanted,
+)
+from .comparison import choices_and_model as choices_and_model, choose as choose
+from .derived import with_names as with_names
+from .estimator import PCA as PCA
+from .functions import pca as pca, svd as svd
+from .incremental import IncrementalPCA as IncrementalPCA
+from .loading import load as load, load_model as load_model, plan as plan
+from .ranks import fit_on_ranks as fit_on_ranks
+from .robust.estimator import RobustPCA as RobustPCA
+from .robust.parameters import deviations as deviations
+from .robust.pursuit import (
+    Pursuit as Pursuit,
+    principal_component_pursuit as principal_component_pursuit,
+)

@@ -1,0 +1,199 @@
+"""What all estimators share: the schema of their table, a result, and what scikit-learn asks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import wraps
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.exceptions import NotFittedError
+
+from princomp.core import FittedModel, TableSchema
+from princomp.engines import Distributed, as_distributed
+from princomp.io import Document, Origin, PathLike, RowData, Rows, Source, write
+
+E = TypeVar("E", bound="TableEstimator[Any]")
+M = TypeVar("M", bound=FittedModel[Any], covariant=True)
+
+
+class TableEstimator(Generic[M]):
+    """An estimator of tables: it has a schema and a result, and replaces both at once.
+
+    A subclass defines ``__fitted_model__``, from which scores follow, and ``_contents``, which
+    is what its file holds.
+    """
+
+    # Both are missing before a fit, and replaced when a new one is complete: a fit that fails
+    # leaves the earlier one.
+    _schema: TableSchema
+    _fitted: Any
+
+    # "PC" or "sklearn".
+    component_names: str
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # scikit-learn wraps these methods to make frames, which would read an engine's table.
+        for name in ("transform", "fit_transform"):
+            wrapped = cls.__dict__.get(name)
+            if hasattr(wrapped, "__wrapped__"):
+                setattr(cls, name, _not_for_engines(wrapped))
+
+    def __fitted_model__(self) -> M:
+        """The fitted model; see :func:`princomp.core.fitted_model`."""
+        raise NotImplementedError
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arrays and a document of plain values, for a model file."""
+        raise NotImplementedError
+
+    # ---- the state of a fit --------------------------------------------------------------
+
+    def _need_fit(self) -> Any:
+        """The result of the fit.
+
+        Raises
+        ------
+        NotFittedError
+        """
+        if "_fitted" not in self.__dict__:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with rows "
+                "before using it."
+            )
+        return self._fitted
+
+    @property
+    def _result(self) -> Any:
+        """The result of the fit, which attributes are read from."""
+        return self._need_fit()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_fitted" in self.__dict__
+
+    def _read(self, X: Any, *, first: bool) -> tuple[Rows, TableSchema]:
+        """Open the table of a first fit, or one that must have the columns of an earlier fit."""
+        if first:
+            return TableSchema.read(X, type(self).__name__)
+        return self._schema.open(X), self._schema
+
+    def _schema_for(self, name: str) -> TableSchema:
+        """The schema, for an attribute that only fitted models have."""
+        schema: TableSchema | None = self.__dict__.get("_schema")
+        if schema is None:
+            raise _no_attribute(self, name)
+        return schema
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns."""
+        return self._schema_for("n_features_in_").p
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns (p,), where the table had names."""
+        names = self._schema_for("feature_names_in_").names
+        if names is None:
+            raise _no_attribute(self, "feature_names_in_")
+        return np.asarray(names, dtype=object)
+
+    @property
+    def id_column_(self) -> str | None:
+        """The column that named the rows, of a model that the command line made."""
+        schema: TableSchema | None = self.__dict__.get("_schema")
+        return None if schema is None else schema.id_column
+
+    @id_column_.setter
+    def id_column_(self, name: str | None) -> None:
+        self._schema = replace(self._schema_for("id_column_"), id_column=name)
+
+    # ---- scores and files ----------------------------------------------------------------
+
+    def _scores(self, X: Any) -> Any:
+        """Scores of a table whose columns are those of the fit."""
+        model = self.__fitted_model__()
+        data, _, origin = model.schema.open(X)
+        return self._scores_by(model, data, origin)
+
+    def _scores_of(self, data: RowData, origin: Origin | None) -> Any:
+        """Scores of rows that have been read."""
+        return self._scores_by(self.__fitted_model__(), data, origin)
+
+    def _scores_by(self, model: FittedModel[Any], data: RowData, origin: Origin | None) -> Any:
+        frame = output_wanted(self) if isinstance(data, Distributed) else "default"
+        return model.scores(data, origin, names=self._component_names, frame=frame)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the components: PC1, PC2, …; with ``component_names="sklearn"`` pca0, pca1, ….
+
+        Parameters
+        ----------
+        input_features : array of str of shape (p,), optional
+            Compared with the names of the columns in the fit.
+
+        Returns
+        -------
+        ndarray of str of shape (k,)
+        """
+        # That of ClassNamePrefixFeaturesOutMixin.
+        names: NDArray[Any] = super().get_feature_names_out(input_features)  # type: ignore[misc]
+        if self.component_names == "sklearn":
+            return names
+        return np.array([f"PC{i}" for i in range(1, len(names) + 1)], dtype=object)
+
+    def _component_names(self) -> tuple[str, ...]:
+        return tuple(self.get_feature_names_out())
+
+    def _scores_again(self, X: Any, data: RowData, origin: Origin | None) -> Any:
+        """Scores of the rows of the fit: a source is opened again, to be read from its start."""
+        again = isinstance(data, Source) and not isinstance(data, Distributed)
+        return self._scores(X) if again else self._scores_of(data, origin)
+
+    def save(self, path: PathLike, *, overwrite: bool = True) -> None:
+        """Write the model to a file; :func:`princomp.load` reads it.
+
+        Raises
+        ------
+        OutputExistsError
+            When the file exists and ``overwrite`` is false.
+        OutputError
+            When it cannot be written.
+        """
+        write(path, *self._contents(), overwrite=overwrite)
+
+
+def model_of_file(kind: type[E], parameters: Document, p: int, document: Document) -> E:
+    """A model with the parameters and the columns of a file, without a result."""
+    # A newer minor version may have added parameters, which may be ignored.
+    names: list[str] = kind._get_param_names()  # type: ignore[attr-defined]
+    model = kind(**{name: parameters[name] for name in names if name in parameters})
+    columns = document["columns"]
+    known = None if columns is None else tuple(columns)
+    model._schema = TableSchema(p, known, document["id_column"], kind.__name__)
+    return model
+
+
+def _no_attribute(estimator: object, name: str) -> AttributeError:
+    return AttributeError(f"{type(estimator).__name__!r} object has no attribute {name!r}")
+
+
+def output_wanted(estimator: Any) -> str:
+    """What ``set_output``, or scikit-learn's configuration, says of ``transform``."""
+    own: dict[str, str] = estimator.__dict__.get("_sklearn_output_config", {})
+    return own.get("transform") or str(get_config()["transform_output"])
+
+
+def _not_for_engines(wrapped: Any) -> Any:
+    """A method that scikit-learn wraps, unwrapped for the tables of engines."""
+
+    @wraps(wrapped)
+    def method(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+        # With comm, an error in the rows of one rank must reach all: rows are read later.
+        rows = None if options.get("comm") is not None else as_distributed(X)
+        chosen = wrapped if rows is None else wrapped.__wrapped__
+        return chosen(self, X, *args, **options)
+
+    return method

@@ -1,0 +1,289 @@
+"""Methods of PCA that add rows to a fit and remove them: partial_fit, forget, merge, finalize."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sklearn.utils.validation import check_is_fitted
+
+from princomp.core import (
+    Fitted,
+    LazyFit,
+    Request,
+    Stream,
+    TableSchema,
+    blocks_of,
+    checked_weights,
+    with_weights,
+)
+from princomp.engines import Distributed
+from princomp.errors import NotAvailableError, NotFiniteError, ParameterError
+from princomp.estimators.ranks import settings_of
+from princomp.io import refuse_not_finite
+from princomp.summaries import SampleWeight, check_weights, part_of
+
+if TYPE_CHECKING:
+    # An engine is imported where it is used.
+    from princomp.engines import Agreement, RankInput
+    from princomp.estimators.estimator import PCA
+
+P = TypeVar("P", bound="PCA")
+
+_FILL_AT_ONCE = (
+    "cells are filled where all rows are given to fit at once; missing='drop' leaves such rows out "
+    "as they come"
+)
+
+
+def partial_fit(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None) -> P:
+    """Add rows. The result is that of one ``fit`` on all rows, however they were cut.
+
+    Nothing is solved here; reading an attribute does that. After ``fit`` or ``load``
+    the rows are added to those of that fit.
+
+    Parameters
+    ----------
+    X : as for ``fit``
+        Any number of rows, dense or sparse; a table of columns without rows adds nothing.
+    y : ignored
+    sample_weight : array of shape (n,), optional
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    NotAvailableError
+        After a fit that kept no summary rows can be added to.
+    NotFiniteError, ShapeError, ParameterError
+        Nothing was added then.
+    """
+    _change(self, X, sample_weight, Stream.add)
+    return self
+
+
+def forget(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None) -> P:
+    """Take rows out that were added before: a sliding window, data withdrawn.
+
+    The rounding errors of removed rows stay. If these rows were much larger than the rest,
+    digits are lost, and the certificate says which variances and axes are noise.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As they were given to ``fit`` or ``partial_fit``.
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    NotAvailableError
+        Where the fit cannot give rows back: ``svd_solver="full"``, ``scale="range"``,
+        ``decay``, fits that kept some components and no scatter, and fits of the rows of
+        several ranks.
+    MemoryLimitError
+        Where a triangle has to become a scatter, which does not fit.
+    ShapeError
+        When more is removed than was there.
+    """
+    check_is_fitted(self)
+    if _shared_fit(self, self._request()) is not None:
+        raise NotAvailableError(
+            "the rows of all ranks are one sum here, and whose they were is not kept",
+            hint="forget them on their rank before finalize(comm=…), and finalize a copy of "
+            "the model to go on: copy.copy(model).finalize(comm=…)",
+        )
+    _change(self, X, sample_weight, Stream.remove)
+    return self
+
+
+def merge(self: P, other: PCA) -> P:
+    """Add all rows of another fit, as if they had been given to this one.
+
+    Fits that kept different kinds of summary merge as well: a triangle and a scatter give a
+    scatter, and either with a sketch gives a sketch. The plan says so.
+
+    Parameters
+    ----------
+    other : PCA
+        Of the same columns; it is not changed.
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    ShapeError, ColumnError
+        Of other columns, or sketches of different numbers of components.
+    NotAvailableError
+        When one of the two kept only some of its components, and no scatter.
+    """
+    from princomp.estimators.estimator import PCA
+
+    if not isinstance(other, PCA):
+        raise ParameterError(
+            f"merge takes a fitted PCA, got {type(other).__name__}",
+            place={"parameter": "other"},
+            hint="model.merge(other), or model.partial_fit(rows)",
+        )
+    check_is_fitted(self)
+    check_is_fitted(other)
+    self._schema.check_same(other._schema)
+    request = self._request()
+    stream = _all_rows(self, request)
+    stream.merge(_all_rows(other, other._request()))
+    self._fitted = LazyFit(stream, request, self._schema.names)
+    return self
+
+
+def finalize(self: P, *, comm: object = None) -> P:
+    """Solve what ``partial_fit`` has added: here, or on all ranks together.
+
+    Without ``comm`` this only does now what reading an attribute would do. With it,
+    every rank gets the model of the rows of all ranks, the same to the bit. It may be
+    called again and again: each row counts once. Rows added on a rank afterwards are
+    on that rank only until the next call.
+
+    Parameters
+    ----------
+    comm : communicator, optional
+        As for ``fit``. All its ranks call this, also those that have no rows.
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    NotAvailableError
+        While there are fewer than two rows, after fits that kept no summary that can be
+        merged, and where ranks have loaded the same earlier fit.
+    ParameterError
+        With ``decay``: rows of different ranks have no order in time.
+    """
+    if comm is None:
+        self._result  # noqa: B018  (solves)
+        return self
+    from princomp.engines import spmd_merge
+
+    shared = _shared_fit(self, Request())
+    settings = settings_of(self, "finalize")
+    settings["earlier_fit"] = None if shared is None else repr(Stream.mark_of(shared))
+
+    def read() -> RankInput:
+        return _rows_of_rank(self)
+
+    def lead(total: Stream, terms: Agreement) -> tuple[TableSchema, Fitted]:
+        request = self._request()
+        shared = _shared_fit(self, request)
+        schema = TableSchema(terms.p, terms.columns, None, type(self).__name__)
+        pending = LazyFit(total, request, terms.columns, shared)
+        return schema, pending.fitted
+
+    schema, fitted = spmd_merge(comm, settings, read, _merged, lead)
+    self._schema, self._fitted, self._shared, self._checkpoint = schema, fitted, fitted, None
+    return self
+
+
+def _change(model: PCA, X: Any, sample_weight: SampleWeight, change: Callable[..., None]) -> None:
+    """Add rows to the stream of a model, or remove them."""
+    request = model._request()
+    first = "_fitted" not in model.__dict__
+    if first:
+        empty = TableSchema.of_empty(X, type(model).__name__)
+        if empty is not None:
+            checked_weights(sample_weight, 0)
+            fitted = LazyFit(Stream(request, empty.p), request, empty.names)
+            model._schema, model._fitted = empty, fitted
+            return
+    elif model._schema.has_no_rows(X):
+        checked_weights(sample_weight, 0)
+        return
+    X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
+    (data, columns, origin), schema = model._read(X, first=first)
+    weights = checked_weights(sample_weight, data.shape[0])
+    stream = Stream(request, schema.p) if first else _own_rows(model, request)
+    at, rows = 0, data
+    try:
+        if isinstance(data, Distributed) and (data.resident or data.has_weights):
+            change(stream, data, None)
+        else:
+            for rows in blocks_of(data):
+                stop = at + rows.shape[0]
+                change(stream, rows, part_of(weights, at, stop))
+                at = stop
+            check_weights(weights, at)
+    except NotFiniteError as error:
+        hint = {} if request.fill is None else {"hint": _FILL_AT_ONCE}
+        raise refuse_not_finite(rows, error, columns=columns, origin=origin, **hint) from None
+    fitted = LazyFit(stream, request, schema.names, _shared_fit(model, request))
+    model._schema, model._fitted = schema, fitted
+
+
+def _own_rows(model: PCA, request: Request) -> Stream:
+    """The rows of this rank as a stream to go on with; the fit until now stays what it is."""
+    fitted = model._fitted
+    if isinstance(fitted, LazyFit):
+        return fitted.stream
+    stream = Stream.after(fitted, request)
+    return stream if _shared_fit(model, request) is None else stream.cleared()
+
+
+def _all_rows(model: PCA, request: Request) -> Stream:
+    """All rows of a fit as a stream, those of other ranks included."""
+    fitted = model._fitted
+    return copy(fitted.all_rows) if isinstance(fitted, LazyFit) else Stream.after(fitted, request)
+
+
+def _shared_fit(model: PCA, request: Request) -> Fitted | None:
+    """The fit of all ranks that this one goes on from, if there is one."""
+    fitted = model.__dict__.get("_fitted")
+    if isinstance(fitted, LazyFit):
+        return fitted.shared
+    # With decay its rows fade with each new row of this rank, and not on the others.
+    return model._shared if model._shared is fitted and request.decay == 1.0 else None
+
+
+def _rows_of_rank(model: PCA) -> RankInput:
+    """The rows that only this rank has, summed."""
+    from princomp.engines import RankInput
+
+    request = model._request()
+    if request.decay != 1.0:
+        raise ParameterError(
+            f"decay={request.decay:g} does not go with comm: rows of different ranks have no "
+            "order in time",
+            place={"parameter": "decay"},
+            hint="leave decay out, or weigh rows with sample_weight",
+        )
+    if "_fitted" not in model.__dict__:
+        return RankInput(None)
+    own = _own_rows(model, request)
+    summed = own.cleared()
+    summed.merge(own)
+    names = model._schema.names
+    return RankInput(summed, own.p, columns=None if names is None else tuple(map(str, names)))
+
+
+def _merged(one: Stream, other: Stream) -> Stream:
+    """The rows of two ranks.
+
+    Raises
+    ------
+    NotAvailableError
+        When both go on from one and the same fit, which would count twice.
+    """
+    if one.began & other.began:
+        rows = next(iter(one.began & other.began))[0]
+        raise NotAvailableError(
+            f"two ranks go on from the same earlier fit of {rows:,} rows, which would count twice",
+            hint="load an earlier fit on one rank only; the others begin with partial_fit",
+        )
+    one.merge(other)
+    return one

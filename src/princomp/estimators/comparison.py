@@ -1,0 +1,133 @@
+"""``choose``: how many components, by all rules side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from princomp.core import METHODS, check_parameter, whole_number
+from princomp.engines import ProgressCallback, RunContext
+from princomp.errors import ParameterError
+from princomp.estimators.estimator import PCA
+from princomp.rules import RULES, Choices, Rule, Several, rule_of
+from princomp.summaries import Moments, SampleWeight, Sketch, Triangle
+
+
+def choose(
+    X: Any,
+    rules: str | Rule | Iterable[str | Rule] | None = None,
+    *,
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
+    sample_weight: SampleWeight = None,
+    **parameters: Any,
+) -> Choices:
+    """How many components rules would keep, side by side.
+
+    Parameters
+    ----------
+    X : array, sparse array, frame, path, of shape (n, p); a fitted PCA; or its summary
+        Rules that draw from the rows answer only where these are in memory; the others need
+        no more than a summary, as of a stream or of a large file.
+    rules : str, rule, or several of them, optional
+        All by default: ``"kaiser"``, ``"broken-stick"``, ``"elbow"``, ``"parallel"``,
+        ``"mle"``, ``"gavish-donoho"``, ``"marchenko-pastur"``, ``"gcv"``, ``"bi-cv"``, ``"cv"``
+        and ``"permutation"``.
+    seed : int, default=0
+        Of rules that draw.
+    progress : callable, optional
+        Called now and then with a :class:`~princomp.Progress`; its ``step`` is the rule.
+    sample_weight : array of shape (n,), optional
+        Frequencies, as for ``PCA.fit``.
+    **parameters
+        Of :class:`~princomp.PCA`, such as ``scale`` and ``center``.
+
+    Returns
+    -------
+    Choices
+        A mapping from name to :class:`~princomp.rules.Decision`. It prints as a table;
+        ``k``, ``agreement``, ``rows()``, ``to_frame()``, ``to_dict()`` and ``to_json()``.
+
+    Raises
+    ------
+    ParameterError
+        For a rule that is not known, or parameters that a fitted model has already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import choose
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 2)) @ rng.standard_normal((2, 10))
+    >>> X += 0.1 * rng.standard_normal((100, 10))
+    >>> choose(X, ["gcv", "gavish-donoho"]).k
+    {'gcv': 2, 'gavish-donoho': 2}
+    """
+    return choices_and_model(X, rules, seed, progress, sample_weight, parameters)[0]
+
+
+def choices_and_model(
+    X: Any,
+    rules: Any,
+    seed: int,
+    progress: ProgressCallback | None,
+    sample_weight: SampleWeight,
+    parameters: dict[str, Any],
+) -> tuple[Choices, Any]:
+    """Decisions of the rules, and the model that was fitted for them."""
+    if "n_components" in parameters:
+        raise ParameterError(
+            "choose() finds the number of components",
+            place={"parameter": "n_components"},
+            hint="leave n_components out",
+        )
+    if parameters.get("missing") in METHODS:
+        raise ParameterError(
+            f"missing={parameters['missing']!r} needs the number of components, which choose() "
+            "is to find",
+            place={"parameter": "missing"},
+            hint="use missing='drop', or give rows whose cells are filled",
+        )
+    check_parameter("seed", seed, whole_number(0))
+    report = RunContext(progress=progress).report_draws if progress is not None else None
+    several = Several(_checked_rules(rules), int(seed), report)
+    if isinstance(X, PCA):
+        _refuse_others(parameters, sample_weight)
+        # What a resolved stream is, too: a summary, solved again.
+        model: Any = X.truncated(several)
+    elif isinstance(X, Moments | Triangle | Sketch):
+        _refuse_others({}, sample_weight)
+        model = PCA.from_summary(X, n_components=several, **parameters)
+    else:
+        several = replace(several, tell=None)  # the fit reports its passes as well
+        model = PCA(several, **parameters)
+        model.fit(X, sample_weight=sample_weight, progress=progress)
+    return Choices(tuple(several.answers), model.n_samples_, model.n_features_in_), model
+
+
+def _checked_rules(rules: str | Rule | Iterable[str | Rule] | None) -> tuple[Rule, ...]:
+    if rules is None:
+        return tuple(rule_of(name) for name in RULES)
+    several = isinstance(rules, Iterable) and not isinstance(rules, str)
+    given: Any = rules if several else [rules]
+    chosen = tuple(rule_of(rule, "rules") for rule in given)
+    names = [rule.name for rule in chosen]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice or not names:
+        raise ParameterError(
+            f"rules names {', '.join(twice)} twice" if twice else "rules names none",
+            place={"parameter": "rules"},
+            hint="give each rule once; rules with other options can have names of their own",
+        )
+    return chosen
+
+
+def _refuse_others(parameters: dict[str, Any], sample_weight: SampleWeight) -> None:
+    given = [*parameters, *([] if sample_weight is None else ["sample_weight"])]
+    if given:
+        raise ParameterError(
+            f"{', '.join(given)} cannot be given with a model or a summary",
+            place={"parameter": given[0]},
+            hint="use model.rescaled(…), or choose() with the rows",
+        )

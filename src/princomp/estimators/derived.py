@@ -1,0 +1,273 @@
+"""Methods of PCA that need no rows: fits of a covariance or a summary, another scale, another k."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from princomp.core import (
+    Fitted,
+    TableSchema,
+    checked_components,
+    fit_of_components,
+    fit_summary,
+    is_a,
+    truncated_to,
+)
+from princomp.errors import ParameterError, ShapeError
+from princomp.io import checked_covariance, checked_mean, from_frame, is_frame
+from princomp.rules import Rule, for_fraction
+from princomp.summaries import Columns, Moments, Sketch, Triangle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from princomp.estimators.estimator import PCA
+
+P = TypeVar("P", bound="PCA")
+
+# Rates that sum to 1 up to this leave nothing for further components.
+_COMPLETE = 1e-9
+
+
+def from_covariance(
+    cls: type[PCA],
+    /,
+    C: Any,
+    *,
+    mean: ArrayLike | None = None,
+    n_samples: int | None = None,
+    feature_names: Sequence[str] | None = None,
+    **parameters: Any,
+) -> PCA:
+    """A fitted model from a covariance or a correlation matrix.
+
+    Parameters
+    ----------
+    C : array of shape (p, p)
+        Symmetric, positive semi-definite. A correlation matrix is the covariance
+        of columns already scaled; ``scale="unit"`` makes one of a covariance.
+    mean : array of shape (p,) or 0, optional
+        Column means. Without it rows cannot be transformed.
+    n_samples : int, optional
+        Rows behind C; singular values and ``"mle"`` need it.
+    feature_names : sequence of str, optional
+    **parameters
+        Of the constructor.
+
+    Raises
+    ------
+    DataError
+        When C is not a covariance.
+    """
+    model = cls(**parameters)
+    if is_frame(C):
+        table = from_frame(C)
+        C, feature_names = table.data, table.columns if feature_names is None else feature_names
+    covariance = checked_covariance(C)
+    p = len(covariance)
+    known = _checked_count(n_samples)
+    if known is None and model.n_components == "mle":
+        raise ParameterError(
+            "n_components='mle' needs the number of rows behind the covariance",
+            place={"parameter": "n_samples"},
+            hint="PCA.from_covariance(C, n_samples=…, n_components='mle')",
+        )
+    centre = np.zeros(p) if mean is None else checked_mean(mean, p)
+    if not model.center and (mean is None or (known is None and centre.any())):
+        raise ParameterError(
+            "center=False moves a covariance back to the origin, which needs the mean and the "
+            "number of rows",
+            place={"parameter": "mean"},
+            hint="give mean=… and n_samples=…; or mean=0 where C is already about the origin",
+        )
+    # C may be of full rank however few rows there are (shrinkage), so p + 1 rows stand for it.
+    rows = float(p + 1 if known is None else known)
+    moments = Moments.of_covariance(covariance, centre, rows)
+    fitted = fit_summary(moments, model._request(), n_samples=known, mean_known=mean is not None)
+    model._schema, model._fitted = _schema(cls, p, feature_names), fitted
+    return model
+
+
+def from_summary(
+    cls: type[PCA],
+    /,
+    summary: Moments | Triangle | Sketch,
+    *,
+    feature_names: Sequence[str] | None = None,
+    **parameters: Any,
+) -> PCA:
+    """A fitted model from a copy of a summary, with the parameters of the constructor."""
+    model, summary = cls(**parameters), deepcopy(summary)
+    fitted = fit_summary(summary, model._request(), n_samples=summary.count)
+    model._schema, model._fitted = _schema(cls, summary.p, feature_names), fitted
+    return model
+
+
+def from_sklearn(
+    cls: type[PCA], /, model: Any, *, feature_names: Sequence[str] | None = None
+) -> PCA:
+    """A fitted model from a fitted PCA or IncrementalPCA of scikit-learn.
+
+    Scores, figures and reports are those of its components. scikit-learn's PCA does not keep the
+    variances of the columns, so correlations and cos² of the columns are known only if it kept
+    all components.
+
+    Parameters
+    ----------
+    model : sklearn.decomposition.PCA or sklearn.decomposition.IncrementalPCA
+        Fitted.
+    feature_names : sequence of str, optional
+        Names of the columns; by default those of the fit, if it had any.
+
+    Returns
+    -------
+    PCA
+
+    Raises
+    ------
+    ParameterError
+        For any other object.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn import decomposition
+    >>> from princomp import PCA
+    >>> X = np.random.default_rng(0).standard_normal((30, 4))
+    >>> theirs = decomposition.PCA(2).fit(X)
+    >>> np.allclose(PCA.from_sklearn(theirs).transform(X), theirs.transform(X))
+    True
+    """
+    # They load much that a fit does not need.
+    from sklearn import decomposition
+    from sklearn.utils.validation import check_is_fitted
+
+    if not isinstance(model, decomposition.PCA | decomposition.IncrementalPCA):
+        raise ParameterError(
+            f"from_sklearn needs a PCA of scikit-learn, got {type(model).__name__}",
+            place={"parameter": "model"},
+            hint="give a fitted sklearn.decomposition.PCA or IncrementalPCA",
+        )
+    check_is_fitted(model)
+    axes, variances = (
+        np.asarray(values, dtype=np.float64)
+        for values in (model.components_, model.explained_variance_)
+    )
+    share = float(np.sum(model.explained_variance_ratio_))
+    n = int(getattr(model, "n_samples_", 0) or getattr(model, "n_samples_seen_", 0))
+    if hasattr(model, "var_"):
+        columns = np.asarray(model.var_, dtype=np.float64) * (n / (n - 1.0))
+    elif share > 1.0 - _COMPLETE:
+        columns = variances @ axes**2
+    else:
+        columns = np.full(axes.shape[1], np.nan)
+    fitted = fit_of_components(
+        axes,
+        variances,
+        float(variances.sum()) / share if share > 0 else 0.0,
+        mean=np.asarray(model.mean_, dtype=np.float64),
+        column_variances=columns,
+        n_samples=n,
+        reason=f"fitted by sklearn.decomposition.{type(model).__name__}",
+    )
+    made = cls(fitted.k, whiten=bool(model.whiten))
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", None)
+    made._schema, made._fitted = _schema(cls, fitted.p, feature_names), fitted
+    return made
+
+
+def rescaled(self: P, scale: ArrayLike | str | None) -> P:
+    """Rescale the columns of the fit, without the data.
+
+    Raises
+    ------
+    NotAvailableError
+        Where the fit kept neither a scatter nor all components, or no ranges for
+        ``"range"``.
+    """
+    return _refitted(self, scale=scale)
+
+
+def truncated(self: P, n_components: int | float | str | Rule | None) -> P:
+    """Fit another number of components, or a rule for it, without the data.
+
+    Fewer components are always available; more need a kept scatter.
+
+    Raises
+    ------
+    NotAvailableError
+        When more components are requested than were kept, and no scatter was kept.
+    """
+    fitted = self._result
+    if isinstance(fitted.summary, Columns):
+        k = checked_components(n_components)
+        if isinstance(k, float):
+            k = for_fraction(fitted.rates, k)
+        if isinstance(k, int) and k <= fitted.k:
+            return _copy_with(self, truncated_to(fitted, k), n_components=n_components)
+    return _refitted(self, n_components=n_components)
+
+
+def with_names(model: P, names: Sequence[str]) -> P:
+    """Return a copy of a fitted model with other names of the columns."""
+    made = _copy_with(model, model._result)
+    made._schema = _schema(type(model), len(names), names)
+    return made
+
+
+def _refitted(model: P, **changes: Any) -> P:
+    """A fit of the same summary with other parameters."""
+    fitted = model._result
+    made = _copy_with(model, fitted, **changes)
+    found = fit_summary(
+        fitted.kept_rows(),
+        made._request(),
+        problem=fitted.problem,
+        n_samples=fitted.n_samples,
+        extremes=fitted.extremes,
+        columns=model._schema.names,
+        dtype=fitted.dtype,
+        mean_known=fitted.mean_known,
+        dropped=fitted.dropped,
+    )
+    if fitted.filled is not None:
+        note = f"{fitted.filled}; under the first parameters"
+        found = replace(found, filled=fitted.filled, notes=(note, *found.notes))
+    made._schema, made._fitted = model._schema, found
+    return made
+
+
+def _copy_with(model: P, fitted: Fitted, **changes: Any) -> P:
+    made = type(model)(**{**model.get_params(deep=False), **changes})
+    made._schema, made._fitted = model._schema, fitted
+    return made
+
+
+def _schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSchema:
+    if names is not None and len(names) != p:
+        raise ShapeError(
+            f"{len(names)} feature names for {p} columns",
+            place={"parameter": "feature_names"},
+            hint="give one name a column",
+        )
+    return TableSchema(p, None if names is None else tuple(names), None, cls.__name__)
+
+
+def _checked_count(n_samples: int | None) -> int | None:
+    if n_samples is None:
+        return None
+    if not (is_a(n_samples, Integral) and n_samples >= 2):
+        raise ShapeError(
+            f"a covariance needs at least 2 rows, got n_samples={n_samples!r}",
+            place={"parameter": "n_samples"},
+            hint="give the number of rows behind the covariance, or leave it out",
+        )
+    return int(n_samples)

@@ -1,0 +1,475 @@
+"""PCA: principal component analysis in scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from princomp.core import (
+    Fitted,
+    LazyFit,
+    PCAModel,
+    PCAParameters,
+    RandomState,
+    Request,
+    described,
+    fit_table,
+    refuse_iterator,
+    restored,
+    unequal_columns,
+)
+from princomp.engines import ProgressCallback
+from princomp.estimators import batches, derived, scoring
+from princomp.estimators.attributes import FittedAttribute, scale_of, summary_of
+from princomp.estimators.base import TableEstimator
+from princomp.estimators.notebook import card
+from princomp.estimators.ranks import fit_on_ranks
+from princomp.io import Checkpoint, PathLike, Rows, Source
+from princomp.rules import Rule
+from princomp.summaries import SampleWeight
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+READ_TWICE = "fit_transform reads the rows twice, and an iterator gives them once", "fit_transform"
+
+
+class PCA(
+    TableEstimator[PCAModel],
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
+    """Principal component analysis.
+
+    A drop-in for :class:`sklearn.decomposition.PCA`: its parameters, attributes and
+    methods keep their names and meanings. A fit keeps a summary of the rows, not the
+    rows, and every attribute is derived from it.
+
+    Parameters
+    ----------
+    n_components : int, float, str, rule or None, default=None
+        How many components to keep. A number; a fraction in (0, 1): the fewest whose
+        accumulated rate exceeds it, with any solver; the name of a rule (``"parallel"``,
+        ``"gavish-donoho"``, ``"mle"``, … see :mod:`princomp.rules`), or a rule with
+        options, or one of your own; None: min(n, p), where a row of weight 2 counts twice.
+    copy : bool, default=True
+        Kept for scikit-learn's sake. The input is never written to.
+    whiten : bool, default=False
+        Scores with unit variance. Components below the fit's resolution get zeros,
+        where dividing by their standard deviation would only enlarge noise.
+    svd_solver : str, default="auto"
+        ``"auto"`` decides by shape, prints its reasons in ``plan_`` and takes a more
+        exact route where a wanted variance asks for it. ``"covariance_eigh"``: one
+        pass and an eigendecomposition. ``"full"``: QR and SVD, nothing squared.
+        ``"arpack"``: Lanczos to a residual, fewer than min(n, p) components;
+        ``"lanczos"`` is the same without that limit. ``"randomized"``: scikit-learn's.
+        ``"row_gram"``: n × n products of the rows. ``"krylov"``: rows are read block by
+        block, as often as it takes, p × p never formed. ``"sketch"``: rows are read once,
+        in memory p·l, with an estimate of the error.
+    tol : float, default=0.0
+        Residual at which Lanczos may stop, relative to the first variance; 0 is
+        machine precision.
+    iterated_power : int or "auto", default="auto"
+        Power iterations of ``"randomized"``.
+    n_oversamples : int, default=10
+        Additional vectors of ``"randomized"``.
+    power_iteration_normalizer : {"auto", "QR", "LU", "none"}, default="auto"
+        Of ``"randomized"``.
+    random_state : int, RandomState, Generator or None, default=None
+        Of ``"randomized"``, every other solver is deterministic; and of rules that draw,
+        where None is 0.
+    memory_limit : str, int or None, default=None
+        By how much a fit may make the process grow: ``"2GB"``, or bytes. None: 60% of
+        the memory that is free. A fit that cannot keep it is refused before it reads.
+    decay : float or None, default=None
+        Of ``partial_fit``: a row seen r rows ago has weight decayʳ.
+    scale : None, "unit", "pareto", "range" or array of shape (p,), default=None
+        What columns are divided by: nothing; their standard deviation (correlation
+        PCA); its square root; largest minus smallest value; given divisors.
+    constant : {"error", "zero"}, default="error"
+        What becomes of a constant column under ``scale="unit"``, ``"pareto"`` or ``"range"``:
+        refuse it by name, or keep it without a part in any component, as the plan notes.
+    center : bool, default=True
+        Subtract the column means. Without it, ``explained_variance_`` are mean squares
+        about zero, still divided by n − 1.
+    missing : {"error", "drop", "em", "nipals"}, default="error"
+        What to do with NaN in ``fit``: refuse with the place; leave such rows out
+        and count them (``n_dropped_``); or fill the cells by a whole number of components
+        (``imputed_``), regularised EM-PCA or NIPALS, with all rows in memory.
+        ``transform`` gives NaN scores with ``"drop"``, so that rows stay aligned, and fills
+        the cells with the other two.
+    component_names : {"PC", "sklearn"}, default="PC"
+        Names of the scores in ``get_feature_names_out`` and in frames: PC1, PC2, …, or those of
+        scikit-learn: pca0, pca1, ….
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (k, p)
+        Axes, unit length, one a row; the entry of each that is largest in absolute value is
+        positive. In the precision of the data.
+    explained_variance_ : ndarray of shape (k,)
+        Variances λ, in squared units. This and all statistics below are float64.
+    explained_variance_ratio_, contribution_rate_ : ndarray of shape (k,)
+        λ over the total variance.
+    accumulated_rate_ : ndarray of shape (k,)
+        Running sum of the contribution rates.
+    singular_values_ : ndarray of shape (k,)
+        √((n − 1) λ).
+    loadings_ : ndarray of shape (p, k)
+        Axes times √λ.
+    mean_, var_ : ndarray of shape (p,)
+        Means (zero without centring) and variances of the columns as given.
+    scale_ : ndarray of shape (p,) or None
+        What the columns were divided by.
+    total_variance_ : float
+        Sum of all p variances of the analysed columns.
+    noise_variance_ : float
+        Mean variance of the p − k components left out.
+    n_components_, n_features_in_ : int
+    decision_ : Decision or None
+        What the rule said that chose ``n_components_``.
+    n_samples_ : int
+        Rows used.
+    n_dropped_ : int
+        Rows left out for missing values.
+    imputed_ : Filled or None
+        Cells that were filled, their share, iterations, convergence.
+    feature_names_in_ : ndarray of shape (p,)
+        Column names, where the input has them.
+    plan_ : Plan
+        Summary, solver, reasons, passes and memory.
+    certificate_ : Certificate
+        Residuals, orthogonality, variances below resolution, inseparable pairs.
+    summary_ : Moments, Triangle, Columns or Sketch
+        What was kept of the rows.
+    id_column_ : str or None
+        Of a model that the command line made: the column that named the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> model = PCA(n_components=2).fit(X)
+    >>> print(model.explained_variance_ratio_.round(4))
+    [0.9924 0.0076]
+    """
+
+    def __init__(
+        self,
+        n_components: int | float | str | Rule | None = None,
+        *,
+        copy: bool = True,
+        whiten: bool = False,
+        svd_solver: str = "auto",
+        tol: float = 0.0,
+        iterated_power: int | str = "auto",
+        n_oversamples: int = 10,
+        power_iteration_normalizer: str = "auto",
+        random_state: RandomState = None,
+        scale: str | ArrayLike | None = None,
+        center: bool = True,
+        missing: str = "error",
+        memory_limit: int | str | None = None,
+        decay: float | None = None,
+        constant: str = "error",
+        component_names: str = "PC",
+    ) -> None:
+        self.n_components = n_components
+        self.copy = copy
+        self.whiten = whiten
+        self.svd_solver = svd_solver
+        self.tol = tol
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
+        self.random_state = random_state
+        self.scale = scale
+        self.center = center
+        self.missing = missing
+        self.memory_limit = memory_limit
+        self.decay = decay
+        self.constant = constant
+        self.component_names = component_names
+
+    # Methods with a file of their own.
+    partial_fit = batches.partial_fit
+    forget = batches.forget
+    merge = batches.merge
+    finalize = batches.finalize
+    from_covariance = classmethod(derived.from_covariance)
+    from_summary = classmethod(derived.from_summary)
+    from_sklearn = classmethod(derived.from_sklearn)
+    rescaled = derived.rescaled
+    truncated = derived.truncated
+    inverse_transform = scoring.inverse_transform
+    score_samples = scoring.score_samples
+    score = scoring.score
+    get_covariance = scoring.get_covariance
+    get_precision = scoring.get_precision
+    impute = scoring.impute
+    verify = scoring.verify
+
+    # The fit of all ranks, and the checkpoint of the last fit, if any.
+    _shared: Fitted | None = None
+    _checkpoint: str | None = None
+
+    # ---- fitting ---------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: object = None,
+        sample_weight: SampleWeight = None,
+        *,
+        progress: ProgressCallback | None = None,
+        checkpoint: PathLike | None = None,
+        comm: object = None,
+    ) -> Self:
+        """Fit to rows, in memory or not.
+
+        Parameters
+        ----------
+        X : array, sparse array, frame, path, list of paths, iterator or callable
+            Of shape (n, p). Any numeric dtype and layout; float32 stays float32. Frames of
+            pandas, polars and pyarrow keep their column names. Files (a wildcard among
+            them, several as one table bound by column name) are read block by block where
+            they are large. An iterator gives batches: arrays, sparse matrices, frames or
+            record batches; a callable that returns a new iterator can be read again.
+        y : ignored
+        sample_weight : array of shape (n,), optional
+            Frequencies: weight 2 is the row twice; the divisor is Σw − 1.
+        progress : callable, optional
+            Called now and then with a :class:`~princomp.Progress`.
+        checkpoint : path, optional
+            A file that is written on the way, at most 30 seconds apart. The same call
+            goes on from it, with the bits of a run that was not interrupted. ``save``
+            deletes it.
+        comm : mpi4py communicator or torch.distributed group, optional
+            Each of its ranks makes this call with its own rows (none: an array of shape
+            (0, p), or None), and gets the model of the rows of all, the same to the bit.
+            What is raised on one is raised on all. ``progress`` is called on rank 0.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotFiniteError
+            At NaN or infinity, with the first place.
+        MemoryLimitError
+            When no route fits in the memory limit; nothing was read then.
+        CheckpointError, InUseError
+            When the checkpoint belongs to another run, or another run holds it.
+        ShapeError, ConstantColumnError, ParameterError
+        """
+        if comm is not None:
+            self._fit_on_ranks(X, sample_weight, comm, progress, checkpoint)
+        else:
+            self._fit(X, sample_weight, progress, checkpoint)
+        return self
+
+    def _fit(
+        self,
+        X: Any,
+        sample_weight: SampleWeight,
+        progress: ProgressCallback | None = None,
+        checkpoint: PathLike | None = None,
+    ) -> Rows:
+        """Fit, and return the rows as they were read."""
+        result, schema, rows = fit_table(
+            X,
+            self._parameters(),
+            sample_weight,
+            owner=type(self).__name__,
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+        saved = None if checkpoint is None else os.path.abspath(checkpoint)
+        self._schema, self._fitted, self._checkpoint = schema, result, saved
+        if schema.names is not None and result.scale is None and not isinstance(X, Source):
+            self._warn_of_unequal_columns(result, list(map(str, schema.names)))
+        return rows
+
+    def _warn_of_unequal_columns(self, result: Fitted, names: list[str]) -> None:
+        """Warn where named columns, probably in different units, were not scaled."""
+        if unequal := unequal_columns(result.column_variances, names):
+            warnings.warn(
+                f"the {unequal}, so it decides the components; scale='unit' gives each column "
+                "the same weight",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _fit_on_ranks(
+        self,
+        X: Any,
+        sample_weight: SampleWeight,
+        comm: object,
+        progress: ProgressCallback | None = None,
+        checkpoint: PathLike | None = None,
+        *,
+        again: bool = False,
+    ) -> Rows:
+        """Fit on all ranks, and return the rows of this one."""
+
+        def check() -> int | None:
+            if again:
+                refuse_iterator(X, *READ_TWICE)
+            return self._request().memory
+
+        here = fit_on_ranks(self, X, sample_weight, comm, check, progress, checkpoint)
+        self._shared, self._checkpoint = self._fitted, None
+        return here.data, here.columns, here.origin
+
+    def fit_transform(
+        self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
+    ) -> Any:
+        """Fit, then transform the same rows: exactly ``fit(X).transform(X)``.
+
+        With ``comm`` each rank gets the scores of its own rows.
+
+        Raises
+        ------
+        ParameterError
+            For an iterator, which gives its rows once.
+        """
+        if comm is not None:
+            data, _, origin = self._fit_on_ranks(X, sample_weight, comm, again=True)
+            if data is None:
+                return np.empty((0, self._result.k), self._result.dtype)
+        else:
+            refuse_iterator(X, *READ_TWICE)
+            data, _, origin = self._fit(X, sample_weight)
+        return self._scores_again(X, data, origin)
+
+    # ---- using -------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Any:
+        """Scores of rows: centre (and scale), then project.
+
+        Parameters
+        ----------
+        X : array, sparse array, frame or path, of shape (n, p)
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            In the precision of X.
+        """
+        return self._scores(X)
+
+    def save(self, path: PathLike, *, overwrite: bool = True) -> None:
+        """Write the model to a file; see :func:`princomp.load`.
+
+        Raises
+        ------
+        OutputExistsError
+            When the file exists and ``overwrite`` is false.
+        """
+        super().save(path, overwrite=overwrite)
+        if self._checkpoint is not None:
+            Checkpoint.remove(self._checkpoint)
+            self._checkpoint = None
+
+    @property
+    def plot(self) -> Any:
+        """Figures: ``model.plot.scree()`` is ``princomp.plots.scree(model)``."""
+        # Found by name, since figures lie above the estimator and load matplotlib.
+        return import_module("princomp.plots").Plots(self)
+
+    # ---- the fitted model ----------------------------------------------------------------
+
+    def _parameters(self) -> PCAParameters:
+        return PCAParameters(*[getattr(self, name) for name in PCAParameters._fields])
+
+    def _request(self) -> Request:
+        return Request.of(self)
+
+    @property
+    def _result(self) -> Fitted:
+        """The result of the fit, solved."""
+        fitted: Fitted | LazyFit = self._need_fit()
+        return fitted.fitted if isinstance(fitted, LazyFit) else fitted
+
+    def __fitted_model__(self) -> PCAModel:
+        """The fitted model; see :func:`princomp.core.fitted_model`."""
+        return PCAModel(self._result, self._schema, self._parameters())
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return described(self.__fitted_model__())
+
+    @classmethod
+    def _restored(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
+        """The model of a file's contents, all of them checked."""
+        saved = restored(tensors, document)
+        model = cls(**saved.parameters._asdict())
+        model._schema, model._fitted = saved.schema, saved.result
+        return model
+
+    # ---- attributes ------------------------------------------------------------------------
+
+    components_ = FittedAttribute(lambda fit: fit.components, "Axes (k, p).")
+    explained_variance_ = FittedAttribute(lambda fit: fit.variances, "Variances (k,).")
+    explained_variance_ratio_ = FittedAttribute(lambda fit: fit.rates, "Contribution rates (k,).")
+    contribution_rate_ = FittedAttribute(
+        lambda fit: fit.rates, "Variance of each component over the total variance (k,)."
+    )
+    accumulated_rate_ = FittedAttribute(
+        lambda fit: fit.spectrum.accumulated[: fit.k], "Running sum of the contribution rates (k,)."
+    )
+    singular_values_ = FittedAttribute(lambda fit: fit.singular_values, "√((n − 1) λ) (k,).")
+    loadings_ = FittedAttribute(lambda fit: fit.loadings, "Axes times √λ (p, k).")
+    mean_ = FittedAttribute(lambda fit: fit.mean, "Column means (p,).")
+    var_ = FittedAttribute(
+        lambda fit: fit.column_variances, "Column variances (p,), in squared units of the data."
+    )
+    scale_ = FittedAttribute(scale_of, "What the columns were divided by (p,).")
+    total_variance_ = FittedAttribute(
+        lambda fit: fit.spectrum.total, "Sum of all p variances of the analysed columns."
+    )
+    noise_variance_ = FittedAttribute(
+        lambda fit: fit.noise_variance, "Mean variance of the components left out."
+    )
+    n_components_ = FittedAttribute(lambda fit: fit.k, "Components kept.")
+    decision_ = FittedAttribute(
+        lambda fit: fit.decision,
+        "What the rule said that chose ``n_components_``; None where none did.",
+    )
+    n_samples_ = FittedAttribute(lambda fit: fit.n_samples, "Rows used.")
+    n_dropped_ = FittedAttribute(lambda fit: fit.dropped, "Rows left out for missing values.")
+    imputed_ = FittedAttribute(
+        lambda fit: fit.filled,
+        'What ``missing="em"`` or ``"nipals"`` filled in the rows of the fit; else None.',
+    )
+    plan_ = FittedAttribute(lambda fit: fit.plan, "How the fit ran.")
+    certificate_ = FittedAttribute(lambda fit: fit.certificate, "What can be promised of it.")
+    summary_ = FittedAttribute(summary_of, "What was kept of the rows.")
+    _n_features_out = FittedAttribute(lambda fit: fit.k, "Columns of the scores.")
+
+    # ---- conventions of scikit-learn ---------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
+
+    # Notebooks that know no bundles use the first; both heed set_config(display="text").
+    def _repr_html_inner(self) -> str:
+        html: str = super()._repr_html_inner()
+        return html + card(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] += card(self)
+        return bundle

@@ -1,0 +1,157 @@
+"""Functions that return arrays instead of an estimator: ``pca`` and ``svd``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from princomp.core import SMALL, Constraint, check_parameter, is_a, one_of, opened
+from princomp.engines import fold
+from princomp.errors import NotFiniteError, ShapeError
+from princomp.estimators.estimator import PCA
+from princomp.io import RowData, Source, is_file, read_whole, refuse_not_finite, rows_of
+from princomp.linalg import FloatArray, fix_signs, one_blas_thread, svd as lapack_svd
+from princomp.rules import for_fraction
+from princomp.solvers import solve_rows
+from princomp.summaries import CentredRows, Columns, is_sparse, safe_exponent
+
+_THRESHOLD = Constraint(
+    lambda value: is_a(value, Real) and 0 < value <= 1,
+    ("an accumulated contribution rate in (0, 1], such as 0.8",),
+)
+_DDOF = Constraint(lambda value: value in (0, 1), ("0", "1"))
+_METHODS = {"ED": "covariance_eigh", "SVD": "full"}
+# A full decomposition of the shorter side pays when this share of it is wanted.
+_MOST_OF_ALL = 0.2
+
+
+def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) -> FloatArray:
+    """Scores of the standardised data on the fewest components that reach a threshold.
+
+    Parameters
+    ----------
+    X : array, sparse array, frame or path, of shape (n, p)
+    threshold : float, default=0.8
+        In (0, 1]: the accumulated contribution rate that must be *reached*. (``PCA``
+        keeps scikit-learn's meaning, where a fraction must be *exceeded*.)
+    method : {"ED", "SVD"}, default="ED"
+        Eigendecomposition of the correlation matrix, or singular value decomposition
+        of the standardised rows. Both accumulate variances and give the same scores;
+        "SVD" keeps digits that squaring loses when columns are nearly dependent.
+    ddof : {0, 1}, default=1
+        Columns are standardised by the deviation with divisor n − ddof.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Without unit; the sign rule of :class:`~princomp.PCA` applies.
+
+    Raises
+    ------
+    ParameterError
+        For an invalid threshold, method or ddof.
+    ConstantColumnError
+        Naming the columns that cannot be standardised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import pca
+    >>> X = np.array([[2.5, 2.4], [0.5, 0.7], [2.2, 2.9], [1.9, 2.2], [3.1, 3.0]])
+    >>> print(pca(X, 0.9).round(3).ravel())
+    [ 0.458 -2.303  0.622 -0.133  1.356]
+    """
+    check_parameter("threshold", threshold, _THRESHOLD)
+    check_parameter("method", method, one_of(*_METHODS))
+    check_parameter("ddof", ddof, _DDOF)
+    X = _held(rows_of(X)[0]) if is_file(X) or callable(X) or isinstance(X, Iterator) else X
+    n, p = rows_of(X)[0].shape
+    # The eigenvalues of wide data are found from products of rows: p × p is never needed.
+    solver = "row_gram" if method == "ED" and p > n else _METHODS[method]
+    model = PCA(scale="unit", svd_solver=solver).fit(X)
+    k = for_fraction(model.contribution_rate_, float(threshold), reach=True)
+    scores: FloatArray = model.truncated(k or model.n_components_).transform(X)
+    if ddof == 0:
+        scores = scores * np.sqrt(n / (n - 1))
+    return scores
+
+
+def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The ``k`` largest singular triplets of any table.
+
+    Parameters
+    ----------
+    X : array, sparse array, frame or path, of shape (n, p)
+        A sparse document-term matrix stays sparse, centred or not.
+    k : int
+        From 1 to min(n, p).
+    center : bool, default=False
+        Subtract the column means first.
+
+    Returns
+    -------
+    U : ndarray of shape (n, k)
+    s : ndarray of shape (k,)
+        Descending, in the units of X.
+    Vt : ndarray of shape (k, p)
+        The entry of each row that is largest in absolute value is positive.
+
+    Raises
+    ------
+    ShapeError
+        When k is out of range.
+    NotFiniteError
+        With the first place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import svd
+    >>> U, s, Vt = svd(np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), k=1)
+    >>> print(s, Vt)
+    [4.] [[0. 1.]]
+    """
+    data, names, origin = opened(X)
+    data = _held(data)
+    n, p = data.shape
+    if not (is_a(k, Integral) and 1 <= k <= min(n, p)):
+        raise ShapeError(
+            f"k={k!r} must be a whole number from 1 to min(n, p) = {min(n, p)}",
+            place={"parameter": "k"},
+            hint=f"X has {n} rows and {p} columns",
+        )
+    try:
+        columns = fold(Columns, data).summary
+    except NotFiniteError as error:
+        raise refuse_not_finite(
+            data, error, columns=names, origin=origin, hint="fill the missing values before"
+        ) from None
+    if not center:
+        columns = columns.about_origin()
+    variances = columns.column_scatter / max(columns.rows - 1.0, 1.0)
+    exponent = safe_exponent(columns.column_scatter, data.dtype)
+    divisor = np.full(p, 2.0**exponent) if exponent else None
+    rows = CentredRows.of(data, columns.mean, columns.mean_low, variances, divisor, None)
+    columns = columns if divisor is None else columns.scaled(divisor)
+    if n * p <= SMALL or (not is_sparse(data) and k > _MOST_OF_ALL * min(n, p)):
+        whole = rows.rows
+        if is_sparse(data):
+            whole = rows.matmul(np.eye(p)) if p <= n else rows.rmatmul(np.eye(n)).T
+        u, s, vt = lapack_svd(whole)
+    else:
+        with one_blas_thread():
+            rng = np.random.default_rng(0)
+            spectrum, _ = solve_rows(rows, columns, int(k), tol=0.0, rng=rng)
+            axes = spectrum.axes.astype(rows.dtype)
+            u, s, turn = lapack_svd(rows.matmul(axes.T))
+        vt = turn @ axes
+    signs = fix_signs(vt[:k])
+    return u[:, :k] * signs, np.ldexp(s[:k], exponent), vt[:k] * signs[:, None]
+
+
+def _held(data: RowData) -> Any:
+    """Rows in memory, where they come from a source."""
+    return read_whole(data) if isinstance(data, Source) else data

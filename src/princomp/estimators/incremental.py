@@ -1,0 +1,162 @@
+"""IncrementalPCA: scikit-learn's name for a PCA of rows that come in batches, here exact."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+from princomp.core import check_parameter, check_rows, described, one_of, restored, whole_number
+from princomp.engines import ProgressCallback
+from princomp.errors import NotAvailableError, ParameterError
+from princomp.estimators.attributes import FittedAttribute
+from princomp.estimators.estimator import PCA
+from princomp.io import PathLike
+from princomp.summaries import SampleWeight
+
+
+class IncrementalPCA(PCA):
+    """A drop-in for :class:`sklearn.decomposition.IncrementalPCA` that approximates nothing.
+
+    It is :class:`~princomp.PCA` with the parameters and attributes of that class. The result
+    of any number of ``partial_fit`` is that of one ``fit``; batches may be of any size from
+    one row on, sparse too, and more components may be asked for than there are rows yet.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None: min(n, p).
+    whiten : bool, default=False
+    copy : bool, default=True
+        Kept for scikit-learn's sake. The input is never written to.
+    batch_size : int or None, default=None
+        Kept for scikit-learn's sake: rows are cut into blocks as it suits the processor.
+    component_names : {"PC", "sklearn"}, default="PC"
+        Names of the scores in ``get_feature_names_out`` and in frames: PC1, PC2, …, or those of
+        scikit-learn: incrementalpca0, ….
+
+    Attributes
+    ----------
+    n_samples_seen_ : int
+        Rows so far.
+    var_ : ndarray of shape (p,)
+        Variances of the columns with divisor n, as in scikit-learn's class.
+    batch_size_ : int
+        ``batch_size``, or scikit-learn's default of 5·p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import IncrementalPCA
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> model = IncrementalPCA(n_components=2)
+    >>> for row in X:
+    ...     model = model.partial_fit(row.reshape(1, -1))
+    >>> print(model.explained_variance_ratio_.round(4))
+    [0.9924 0.0076]
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        whiten: bool = False,
+        copy: bool = True,
+        batch_size: int | None = None,
+        component_names: str = "PC",
+    ) -> None:
+        super().__init__(n_components, whiten=whiten, copy=copy, component_names=component_names)
+        self.batch_size = batch_size
+
+    def fit(
+        self,
+        X: Any,
+        y: object = None,
+        sample_weight: SampleWeight = None,
+        *,
+        progress: ProgressCallback | None = None,
+        checkpoint: PathLike | None = None,
+        comm: object = None,
+    ) -> Self:
+        """Fit to rows; see :meth:`princomp.PCA.fit`, which tells progress and can be resumed.
+
+        Raises
+        ------
+        ParameterError
+            When ``progress``, ``checkpoint`` or ``comm`` is given.
+        """
+        given = (("progress", progress), ("checkpoint", checkpoint), ("comm", comm))
+        for name, value in given:
+            if value is not None:
+                raise ParameterError(
+                    f"IncrementalPCA.fit takes no {name}",
+                    place={"parameter": name},
+                    hint=f"PCA().fit(X, {name}=…)",
+                )
+        self._check_batch_size()
+        model = copy(self)
+        for name in ("_fitted", "_schema"):
+            model.__dict__.pop(name, None)
+        model.partial_fit(X, sample_weight=sample_weight)
+        pending = model._fitted
+        check_rows(pending.summary, pending.n_samples, 0)
+        model._result  # noqa: B018  (solves, or says why that is impossible)
+        size = self._used_batch_size(model._schema.p)
+        self._schema, self._fitted, self.batch_size_ = model._schema, pending, size
+        return self
+
+    def partial_fit(
+        self, X: Any, y: object = None, sample_weight: SampleWeight = None, check_input: bool = True
+    ) -> Self:
+        """Add rows; see :meth:`princomp.PCA.partial_fit`. ``check_input`` changes nothing."""
+        self._check_batch_size()
+        return super().partial_fit(X, y, sample_weight)
+
+    def rescaled(self, scale: Any) -> Self:
+        """Not here: scikit-learn's class has no ``scale``.
+
+        Raises
+        ------
+        NotAvailableError
+        """
+        raise NotAvailableError(
+            "IncrementalPCA has no scale",
+            hint="PCA.from_summary(model.summary_, scale=…), or fit a PCA",
+        )
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return described(self.__fitted_model__(), "IncrementalPCA", batch_size=self.batch_size)
+
+    @classmethod
+    def _restored(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
+        saved, parameters = restored(tensors, document), document["parameters"]
+        found = saved.parameters
+        size = parameters.get("batch_size")
+        found_k: Any = found.n_components
+        model = cls(
+            found_k,
+            whiten=found.whiten,
+            copy=found.copy,
+            batch_size=size,
+            component_names=found.component_names,
+        )
+        model._check_batch_size()
+        size = model._used_batch_size(saved.schema.p)
+        model._schema, model._fitted, model.batch_size_ = saved.schema, saved.result, size
+        return model
+
+    def _used_batch_size(self, p: int) -> int:
+        return 5 * p if self.batch_size is None else self.batch_size
+
+    def _check_batch_size(self) -> None:
+        check_parameter("batch_size", self.batch_size, one_of(None) | whole_number(1))
+
+    @property
+    def n_samples_seen_(self) -> int | None:
+        """Rows so far."""
+        n: int | None = self._need_fit().n_samples
+        return n
+
+    var_ = FittedAttribute(
+        lambda fit: fit.summary.column_scatter / fit.summary.rows,
+        "Variances of the columns (p,), with divisor n.",
+    )

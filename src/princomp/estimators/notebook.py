@@ -1,0 +1,126 @@
+"""A fitted model in a notebook: scikit-learn's diagram, and under it what was found."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from princomp.core import Fitted, unequal_columns, verdict_lines, verdicts
+from princomp.errors import PrincompError
+
+if TYPE_CHECKING:
+    from princomp.estimators.estimator import PCA
+
+# Components with a bar of their own.
+_BARS = 10
+# Products that measuring the residuals may take unasked; the certificate says them when read.
+_QUICK = 1e9
+# Words take the colour of the notebook, light or dark; bars have a contrast of 3 to both.
+_STYLE = """<style>
+.princomp-card { font: 0.875rem/1.5 system-ui, sans-serif; margin: 0.6rem 0; max-width: 36rem; }
+.princomp-card p { margin: 0.25rem 0; }
+.princomp-card table { border-collapse: collapse; width: 100%; margin: 0.4rem 0;
+  font-variant-numeric: tabular-nums; background: none; }
+.princomp-card caption { text-align: left; font-weight: 600; color: inherit; padding: 0.2rem 0; }
+.princomp-card :is(th, td) { padding: 0.1rem 0.5rem 0.1rem 0; text-align: right; border: 0;
+  font-weight: 400; white-space: nowrap; color: inherit; background: none; }
+.princomp-card th[scope="row"] { text-align: left; }
+.princomp-card td.princomp-bar { width: 100%; text-align: left; }
+.princomp-card .princomp-bar div { background: #1583c4; height: 0.7rem; min-width: 1px; }
+.princomp-card .princomp-warning { border-left: 3px solid #d55e00; padding-left: 0.6rem; }
+</style>"""
+
+
+def card(model: PCA) -> str:
+    """Summary of a fitted model as HTML; empty for one that is not fitted.
+
+    Parameters
+    ----------
+    model : PCA
+
+    Returns
+    -------
+    str
+    """
+    if not model.__sklearn_is_fitted__():
+        return ""
+    try:
+        fitted: Fitted = model._result
+    except PrincompError:
+        return ""  # too few rows so far
+    sentences = [_head(model, fitted), *_rule(fitted)]
+    lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    names = model._schema.names
+    doubts = _certificate(fitted, None if names is None else list(map(str, names)))
+    return f'{_STYLE}<div class="princomp-card">{lines}{_bars(fitted)}{doubts}</div>'
+
+
+def _head(model: PCA, fitted: Fitted) -> str:
+    rows = "unknown" if fitted.n_samples is None else f"{fitted.n_samples:,}"
+    scale = model.scale if isinstance(model.scale, str) else None
+    given = "given divisors" if fitted.scale is not None and scale is None else scale
+    explain = "component explains" if fitted.k == 1 else "components explain"
+    dropped = f" ({fitted.dropped:,} with missing values left out)" if fitted.dropped else ""
+    filled = fitted.filled
+    cells = f", {filled.cells:,} missing cells filled" if filled and filled.cells else ""
+    return (
+        f"{rows} rows{dropped} × {fitted.p:,} columns{cells}, scale {given or 'none'}: "
+        f"{fitted.k:,} {explain} {float(fitted.rates.sum()):.1%} of the variance"
+    )
+
+
+def _rule(fitted: Fitted) -> list[str]:
+    return [] if fitted.decision is None else [f"chosen by {fitted.decision}"]
+
+
+def _bars(fitted: Fitted) -> str:
+    """A line for each of the first components, and one for the rest."""
+    if not fitted.k:
+        return ""
+    rates, accumulated = fitted.rates, fitted.spectrum.accumulated
+    longest = max(float(rates.max()), 1e-300)
+    lines = [
+        _line(f"PC{i + 1}", 100.0 * rates[i] / longest, rates[i], f"{accumulated[i]:.1%}")
+        for i in range(min(fitted.k, _BARS))
+    ]
+    if fitted.k > _BARS:
+        name = f"PC{_BARS + 1}" + (f" to PC{fitted.k:,}" if fitted.k > _BARS + 1 else "")
+        rest = float(rates[_BARS:].sum())
+        lines.append(_line(name, 0.0, rest, f"{accumulated[fitted.k - 1]:.1%}"))
+    return (
+        "<table><caption>Share of the total variance</caption><thead><tr><th scope='col'></th>"
+        "<th scope='col'></th><th scope='col'>share</th><th scope='col'>accumulated</th></tr>"
+        f"</thead><tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def _line(name: str, wide: float, rate: float, accumulated: str) -> str:
+    bar = f'<div style="width: {wide:.1f}%"></div>' if wide else ""
+    return (
+        f'<tr><th scope="row">{name}</th><td class="princomp-bar">{bar}</td>'
+        f"<td>{rate:.1%}</td><td>{accumulated}</td></tr>"
+    )
+
+
+def _certificate(fitted: Fitted, names: list[str] | None) -> str:
+    """How exact it is, in a line, and a line for each doubt."""
+    known = "certificate" in fitted.__dict__ or fitted.spectrum.residuals is not None
+    if not known and float(fitted.p) ** 2 * fitted.k > _QUICK:
+        return "<p>certificate_ measures how exact this is when it is read</p>"
+    found = fitted.certificate
+    residuals = found.residuals[~np.isnan(found.residuals)]
+    worst = f"largest residual {residuals.max():.1e}" if residuals.size else "residuals not known"
+    judged = verdicts(fitted)
+    doubts = verdict_lines([one for one in judged if not one.interpretable])
+    if fitted.scale is None and (unequal := unequal_columns(fitted.column_variances, names)):
+        doubts.append(f"{unequal}: scale='unit' gives each column the same weight")
+    filled = fitted.filled
+    if filled is not None and filled.cells and not filled.converged:
+        doubts.append("filling the missing cells did not converge")
+    sound = "; ".join(verdict_lines([one for one in judged if one.interpretable]))
+    warnings = "".join(f'<p class="princomp-warning">{escape(doubt)}</p>' for doubt in doubts)
+    return (
+        f"<p>certificate: {escape(worst)}</p>" + (f"<p>{escape(sound)}</p>" if sound else "")
+    ) + warnings

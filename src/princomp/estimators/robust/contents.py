@@ -1,0 +1,107 @@
+"""What the file of a RobustPCA holds: a fit as arrays and a document of plain values, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from princomp import __version__
+from princomp.errors import ModelFileError
+from princomp.estimators.robust.model import RobustFit
+from princomp.io import Array, Arrays, Document, Field, Schema, plain, values
+from princomp.linalg import number_of
+from princomp.summaries import Names
+
+# Axes are orthonormal to far less than this.
+_ORTHONORMAL = 1e-6
+
+
+_SCHEMA = Schema(
+    {
+        "estimator": Field(values.TEXT),
+        "parameters": Field(
+            values.Values(
+                "an object whose 'scale' is null, 'mad' or an array",
+                lambda value: value["scale"] in (None, "mad", {"array": True}),
+            )
+        ),
+        "columns": Field(values.COLUMN_NAMES),
+        "id_column": Field(values.optional(values.TEXT)),
+        "rows": Field(values.integer(2), "score_distances.size"),
+        "features": Field(values.integer(1), "mean.size"),
+        "k": Field(values.COUNT, "variances.size"),
+        "support": Field(values.integer(1)),
+        "total": Field(values.at_least(0)),
+        "score_cutoff": Field(values.at_least(0)),
+        "orthogonal_cutoff": Field(values.at_least(0)),
+        "dtype": Field(values.DTYPE, "dtype.name"),
+    },
+    {
+        "mean": Array("p"),
+        "axes": Array("k p"),
+        "variances": Array("k", sign="not negative"),
+        # A row off the centre of a component without variance is infinitely far out.
+        "score_distances": Array("n", sign="not negative", infinite=True),
+        "orthogonal_distances": Array("n", sign="not negative"),
+        "scale": Array("p", optional=True, sign="positive"),
+    },
+)
+
+
+def described(
+    found: RobustFit,
+    parameters: dict[str, Any],
+    columns: Names,
+    id_column: str | None,
+) -> tuple[Arrays, Document]:
+    """Arrays by name, and a document of plain values."""
+    parameters = {**parameters, "random_state": number_of(parameters["random_state"])}
+    if not isinstance(parameters["scale"], str | None):
+        parameters["scale"] = {"array": True}  # the array of that name
+    document = _SCHEMA.document(
+        found,
+        estimator="RobustPCA",
+        parameters={name: plain(name, value) for name, value in parameters.items()},
+        columns=None if columns is None else list(map(str, columns)),
+        id_column=id_column,
+    )
+    return _SCHEMA.arrays_of(found), {"princomp": __version__, **document}
+
+
+def restored(tensors: Arrays, document: Document) -> tuple[RobustFit, dict[str, Any]]:
+    """What was found, and the parameters of the estimator.
+
+    Raises
+    ------
+    ModelFileError
+    """
+    document = _SCHEMA.checked(document)
+    n, p, columns = document["rows"], document["features"], document["columns"]
+    _SCHEMA.check_arrays(tensors, {"n": n, "p": p, "k": document["k"]})
+    if document["support"] > n or (columns is not None and len(columns) != p):
+        raise ModelFileError("its document and its arrays differ in size")
+    if (np.diff(tensors["variances"]) > 0).any():
+        raise ModelFileError("the variances do not descend")
+    axes = tensors["axes"]
+    if np.abs(axes @ axes.T - np.eye(len(axes))).max(initial=0.0) > _ORTHONORMAL:
+        raise ModelFileError("the axes are not orthonormal")
+    parameters = dict(document["parameters"])
+    if (parameters["scale"] is None) is not ("scale" not in tensors):
+        raise ModelFileError("its parameter 'scale' and its array 'scale' do not go together")
+    if isinstance(parameters["scale"], dict):
+        parameters["scale"] = tensors["scale"]
+    found = RobustFit(
+        tensors["mean"],
+        tensors.get("scale"),
+        axes,
+        tensors["variances"],
+        float(document["total"]),
+        tensors["score_distances"],
+        tensors["orthogonal_distances"],
+        float(document["score_cutoff"]),
+        float(document["orthogonal_cutoff"]),
+        document["support"],
+        np.dtype(document["dtype"]),
+    )
+    return found, parameters

@@ -1,0 +1,271 @@
+"""RobustPCA: ROBPCA in scikit-learn's conventions."""
+
+from __future__ import annotations
+
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from princomp.core import RandomState
+from princomp.estimators.attributes import ResultAttribute
+from princomp.estimators.base import TableEstimator, model_of_file
+from princomp.estimators.robust.contents import described, restored
+from princomp.estimators.robust.model import (
+    OutlierMap,
+    RobustFit,
+    RobustModel,
+    centred,
+    dense_rows,
+    outlier_map,
+)
+from princomp.estimators.robust.parameters import (
+    check_robust_parameters,
+    column_divisors,
+    component_count,
+)
+from princomp.estimators.robust.robpca import robpca
+from princomp.io import Arrays, Document
+from princomp.linalg import FloatArray, fix_signs, one_blas_thread, seed_of
+from princomp.summaries import Names
+
+_LEVEL = 0.975
+
+T = TypeVar("T")
+
+
+class _Attribute(ResultAttribute[RobustFit, T]):
+    """An attribute of RobustPCA."""
+
+
+class RobustPCA(
+    TableEstimator[RobustModel], ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """Principal components of most rows, unaffected by the others: ROBPCA.
+
+    Up to a share of 1 − ``support`` of the rows may be outliers. Hubert, Rousseeuw & Vanden
+    Branden (2005): the rows that are least outlying over many directions determine the space,
+    the minimum covariance determinant the centre and axes in it. It takes dense rows in memory,
+    also with more columns than rows.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        A number; a share in (0, 1) of the variance of the inner rows; None for 80% of it, at
+        most 10 components.
+    support : float, default=0.75
+        Share of the rows that are surely no outliers, from 0.5 (most robust) to 1 (most
+        efficient).
+    n_directions : int, default=250
+        Number of directions over which outlyingness is measured.
+    scale : None, "mad" or array of shape (p,), default=None
+        Divisors of the columns: none; 1.4826 times their median absolute deviation; these.
+        (Outliers change standard deviations first.)
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of directions and starts: the same one gives the same bits.
+    component_names : {"PC", "sklearn"}, default="PC"
+        Names of the scores in ``get_feature_names_out`` and in frames: PC1, PC2, …, or those of
+        scikit-learn: robustpca0, ….
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (k, p)
+        Axes, unit length; the entry of each that is largest in absolute value is positive.
+    explained_variance_ : ndarray of shape (k,)
+        Robust variances, consistent for normal rows.
+    explained_variance_ratio_ : ndarray of shape (k,)
+        Variances over ``total_variance_``.
+    total_variance_ : float
+        The sum of all variances: beyond the components those of the rows near their space.
+    loadings_ : ndarray of shape (p, k)
+        Axes times √λ.
+    mean_ : ndarray of shape (p,)
+        Robust centre, in the units of the data.
+    scale_ : ndarray of shape (p,) or None
+    score_distances_, orthogonal_distances_ : ndarray of shape (n,)
+        Distances of the rows of the fit; see :class:`OutlierMap`.
+    score_cutoff_ : float
+        √ of the 97.5% quantile of χ² with k degrees of freedom.
+    orthogonal_cutoff_ : float
+        (m + z s)^{3/2}, with m and s the median and the scaled MAD of the distances to the
+        power 2/3, z the 97.5% quantile of the normal distribution.
+    outliers_ : ndarray of bool of shape (n,)
+        Rows beyond either cut-off: about 5% of normal rows are.
+    n_components_, n_samples_, n_features_in_, n_support_ : int
+        ``n_support_``: rows of the inner half or more, h.
+    feature_names_in_ : ndarray of shape (p,)
+    id_column_ : str or None
+        The column that named the rows, for a model of the command line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import RobustPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 4)) * [5, 3, 0.1, 0.1]
+    >>> X[:20, 3] += 50
+    >>> model = RobustPCA(2).fit(X)
+    >>> print(np.abs(model.components_).round(), model.outliers_[:20].all())
+    [[1. 0. 0. 0.]
+     [0. 1. 0. 0.]] True
+    """
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        support: float = 0.75,
+        n_directions: int = 250,
+        scale: str | npt.ArrayLike | None = None,
+        random_state: RandomState = 0,
+        component_names: str = "PC",
+    ) -> None:
+        self.n_components = n_components
+        self.support = support
+        self.n_directions = n_directions
+        self.scale = scale
+        self.random_state = random_state
+        self.component_names = component_names
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Fit to rows.
+
+        Parameters
+        ----------
+        X : array, frame or path, of shape (n, p)
+            Dense, without missing values.
+        y : ignored
+
+        Raises
+        ------
+        NotFiniteError, ParameterError, DataError
+        ShapeError
+            For fewer than two rows, or more components than half the rows determine.
+        """
+        check_robust_parameters(self)
+        (data, columns, origin), schema = self._read(X, first=True)
+        fitted = self._fit(dense_rows(data, columns, origin), columns)
+        self._schema, self._fitted = schema, fitted
+        return self
+
+    def _fit(self, data: FloatArray, columns: Names) -> RobustFit:
+        wanted = component_count(self.n_components, *data.shape)
+        rows = data.astype(np.float64)
+        scale = column_divisors(self.scale, rows, columns)
+        state = self.random_state
+        rng = np.random.default_rng(
+            seed_of(state) if isinstance(state, np.random.RandomState) else state
+        )
+        with one_blas_thread():
+            found = robpca(
+                rows if scale is None else rows / scale,
+                wanted,
+                support=float(self.support),
+                directions=int(self.n_directions),
+                rng=rng,
+            )
+        axes = found.axes * fix_signs(found.axes)[:, None]
+        mean = found.centre if scale is None else found.centre * scale
+        cutoff = float(np.sqrt(stats.chi2.ppf(_LEVEL, max(len(axes), 1))))
+        distances = outlier_map(
+            centred(data, mean, scale), axes, found.variances, cutoff, found.cutoff
+        )
+        return RobustFit(
+            mean=mean,
+            scale=scale,
+            axes=axes,
+            variances=found.variances,
+            total=found.total,
+            score_distances=distances.score_distances,
+            orthogonal_distances=distances.orthogonal_distances,
+            score_cutoff=cutoff,
+            orthogonal_cutoff=found.cutoff,
+            support=found.h,
+            dtype=data.dtype,
+        )
+
+    def transform(self, X: Any) -> FloatArray:
+        """Compute scores of rows (n, k), in the precision of X."""
+        model = self.__fitted_model__()
+        return model.block_scores(dense_rows(*model.schema.open(X)))
+
+    def inverse_transform(self, X: npt.ArrayLike) -> FloatArray:
+        """Compute rows (n, p) in the units of the data from scores (n, k)."""
+        return self.__fitted_model__().reconstruct(np.asarray(X))
+
+    def outlier_map(self, X: Any) -> OutlierMap:
+        """Compute distances of rows within the space and off it, and compare them with cut-offs.
+
+        The cut-offs are those of the fit.
+
+        Parameters
+        ----------
+        X : array, frame or path, of shape (n, p)
+
+        Returns
+        -------
+        OutlierMap
+        """
+        model = self.__fitted_model__()
+        return model.map(dense_rows(*model.schema.open(X)))
+
+    def _contents(self) -> tuple[Arrays, Document]:
+        found, schema = self._result, self._schema
+        parameters = {name: getattr(self, name) for name in RobustPCA._get_param_names()}
+        return described(found, parameters, schema.names, schema.id_column)
+
+    @classmethod
+    def _restored(cls, tensors: Arrays, document: Document) -> Self:
+        """Create the model from the contents of a file, all of them checked."""
+        found, parameters = restored(tensors, document)
+        model = model_of_file(cls, parameters, len(found.mean), document)
+        check_robust_parameters(model)
+        model._fitted = found
+        return model
+
+    def __fitted_model__(self) -> RobustModel:
+        return RobustModel(self._result, self._schema)
+
+    _result: RobustFit
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = False
+        return tags
+
+    # ---- fitted attributes -----------------------------------------------------------------
+
+    components_ = _Attribute(lambda fit: fit.components, "Axes (k, p), of unit length.")
+    explained_variance_ = _Attribute(lambda fit: fit.variances, "Robust variances (k,).")
+    explained_variance_ratio_ = _Attribute(
+        lambda fit: fit.rates,
+        "Variances over the total variance (k,).",
+    )
+    total_variance_ = _Attribute(lambda fit: fit.total, "Sum of all variances.")
+    loadings_ = _Attribute(lambda fit: fit.loadings, "Axes times √λ (p, k).")
+    mean_ = _Attribute(lambda fit: fit.mean, "Robust centre (p,), in the units of the data.")
+    scale_ = _Attribute(lambda fit: fit.scale, "Divisors of the columns (p,), or None.")
+    score_distances_ = _Attribute(
+        lambda fit: fit.score_distances,
+        "Distances of the rows of the fit from the centre, within the space (n,).",
+    )
+    orthogonal_distances_ = _Attribute(
+        lambda fit: fit.orthogonal_distances,
+        "Distances of the rows of the fit from the space (n,).",
+    )
+    score_cutoff_ = _Attribute(
+        lambda fit: fit.score_cutoff,
+        "Score distances beyond it belong to outliers.",
+    )
+    orthogonal_cutoff_ = _Attribute(
+        lambda fit: fit.orthogonal_cutoff,
+        "Orthogonal distances beyond it belong to outliers.",
+    )
+    outliers_ = _Attribute(lambda fit: fit.outliers, "Rows of the fit (n,) beyond either cut-off.")
+    n_support_ = _Attribute(lambda fit: fit.support, "Rows of the inner half or more, h.")
+    n_components_ = _Attribute(lambda fit: fit.k, "Number of components.")
+    _n_features_out = _Attribute(lambda fit: fit.k, "Columns of the scores.")
+    n_samples_ = _Attribute(lambda fit: fit.n_samples, "Number of rows of the fit.")

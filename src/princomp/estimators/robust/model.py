@@ -1,0 +1,237 @@
+"""A fitted RobustPCA: its result, and where rows lie under it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from princomp.core import FittedModel
+from princomp.engines import Distributed
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.io import Origin, RowData, Source, read_whole, refuse_not_finite
+from princomp.linalg import FloatArray
+from princomp.summaries import Names, first_not_finite
+
+_HINT = "remove such rows, or fill the cells before"
+
+
+class OutlierMap(NamedTuple):
+    """Where rows lie: within the space of the components, and off it.
+
+    Attributes
+    ----------
+    score_distances : ndarray of shape (n,)
+        √(Σ t²/λ): distances from the centre within the space.
+    orthogonal_distances : ndarray of shape (n,)
+        ‖x − x̂‖ in the units of the analysis: distances from the space.
+    outliers : ndarray of bool of shape (n,)
+        Rows beyond either cut-off.
+    kinds : ndarray of str of shape (n,)
+        ``"regular"``; ``"good leverage"``: far from the centre, but within the space;
+        ``"orthogonal"``: off the space, near its centre; ``"bad leverage"``: both.
+    """
+
+    score_distances: FloatArray
+    orthogonal_distances: FloatArray
+    outliers: NDArray[np.bool_]
+    kinds: NDArray[np.str_]
+
+
+def outlier_map(
+    rows: FloatArray,
+    axes: FloatArray,
+    variances: FloatArray,
+    score_cutoff: float,
+    orthogonal_cutoff: float,
+) -> OutlierMap:
+    """Compare the distances of centred rows (n, p) with cut-offs."""
+    scores = rows @ axes.T
+    # A row off the centre of a component without variance is infinitely far out.
+    floor = np.finfo(np.float64).tiny
+    within = np.sqrt((scores**2 / np.maximum(variances, floor)).sum(axis=1))
+    off = np.linalg.norm(rows - scores @ axes, axis=1)
+    far, apart = within > score_cutoff, off > orthogonal_cutoff
+    kinds = np.array(["regular", "good leverage", "orthogonal", "bad leverage"])
+    return OutlierMap(within, off, far | apart, kinds[far + 2 * apart])
+
+
+def centred(rows: FloatArray, mean: FloatArray, scale: FloatArray | None) -> FloatArray:
+    """Subtract the centre from rows (n, p) and divide by the divisors, in float64."""
+    differences: FloatArray = rows.astype(np.float64) - mean
+    return differences if scale is None else differences / scale
+
+
+@dataclass(frozen=True, eq=False)
+class RobustFit:
+    """The result of a robust fit.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (p,)
+        Robust centre in the units of the data.
+    scale : ndarray of shape (p,), optional
+        Divisors of the columns.
+    axes : ndarray of shape (k, p)
+    variances : ndarray of shape (k,)
+    total : float
+        Total variance.
+    score_distances, orthogonal_distances : ndarray of shape (n,)
+        Distances of the rows of the fit.
+    score_cutoff, orthogonal_cutoff : float
+    support : int
+        Number of rows that are surely no outliers.
+    dtype : numpy dtype
+        Precision of the data.
+    """
+
+    mean: FloatArray
+    scale: FloatArray | None
+    axes: FloatArray
+    variances: FloatArray
+    total: float
+    score_distances: FloatArray
+    orthogonal_distances: FloatArray
+    score_cutoff: float
+    orthogonal_cutoff: float
+    support: int
+    dtype: np.dtype[Any]
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+        return len(self.axes)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of the fit."""
+        return len(self.score_distances)
+
+    @cached_property
+    def components(self) -> FloatArray:
+        """Axes (k, p) in the precision of the data."""
+        return self.axes.astype(self.dtype)
+
+    @cached_property
+    def rates(self) -> FloatArray:
+        """Contribution rates (k,)."""
+        return self.variances / self.total if self.total > 0 else np.zeros_like(self.variances)
+
+    @cached_property
+    def loadings(self) -> FloatArray:
+        """Axes times √λ (p, k)."""
+        return self.axes.T * np.sqrt(self.variances)
+
+    @cached_property
+    def outliers(self) -> NDArray[np.bool_]:
+        """Rows of the fit (n,) beyond either cut-off."""
+        far = self.score_distances > self.score_cutoff
+        apart = self.orthogonal_distances > self.orthogonal_cutoff
+        return np.asarray(far | apart)
+
+    def centred(self, rows: FloatArray) -> FloatArray:
+        """Subtract the centre from rows (n, p) and divide by the divisors, in float64."""
+        return centred(rows, self.mean, self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class RobustModel(FittedModel[RobustFit]):
+    """A fitted RobustPCA: its result, and the columns of its table."""
+
+    missing: ClassVar[str] = "error"
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+        return self.result.k
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of the fit."""
+        return self.result.n_samples
+
+    def block_scores(self, rows: FloatArray) -> FloatArray:
+        """Compute scores of rows in memory."""
+        fit = self.result
+        return (fit.centred(rows) @ fit.axes.T).astype(rows.dtype)
+
+    def engine_scores(self, data: Distributed) -> FloatArray:
+        """Refuse rows on an engine."""
+        check_dense(data)
+        raise AssertionError
+
+    def chunk_scores(
+        self, rows: FloatArray, data: RowData, first: int, origin: Origin | None = None
+    ) -> FloatArray:
+        """Compute scores of some rows of ``data``; ``first`` is the number of the first one."""
+        self.check_finite(rows, data, first, origin)
+        return self.block_scores(rows)
+
+    def check_finite(
+        self, rows: FloatArray, data: RowData, first: int, origin: Origin | None = None
+    ) -> None:
+        """Refuse rows that are not dense or not finite."""
+        check_dense(rows)
+        if not np.isfinite(rows).all():
+            found = first_not_finite(rows)
+            found.place["row"] += first
+            columns = self.schema.names
+            raise refuse_not_finite(data, found, columns=columns, origin=origin, hint=_HINT)
+
+    def map(self, rows: FloatArray) -> OutlierMap:
+        """Compute distances of rows, and compare them with the cut-offs."""
+        fit = self.result
+        cutoffs = fit.score_cutoff, fit.orthogonal_cutoff
+        return outlier_map(fit.centred(rows), fit.axes, fit.variances, *cutoffs)
+
+    def chunk_map(self, rows: FloatArray, data: RowData, first: int) -> OutlierMap:
+        """Compute distances of some rows of ``data``."""
+        self.check_finite(rows, data, first)
+        return self.map(rows)
+
+    def reconstruct(self, scores: FloatArray) -> FloatArray:
+        """Compute rows (n, p) in the units of the data from scores (n, k)."""
+        fit, k = self.result, len(self.result.axes)
+        if scores.ndim != 2 or scores.shape[1] != k:
+            raise ShapeError(
+                f"scores have shape {scores.shape}, and the model has {k} components",
+                hint=f"pass an array of shape (n, {k})",
+            )
+        rows = scores @ fit.axes
+        if fit.scale is not None:
+            rows = rows * fit.scale
+        out: FloatArray = rows + fit.mean
+        return out.astype(scores.dtype) if scores.dtype.kind == "f" else out
+
+
+def dense_rows(data: RowData, columns: Names, origin: Origin | None) -> FloatArray:
+    """Return finite rows in memory.
+
+    Raises
+    ------
+    ParameterError, NotFiniteError
+    """
+    rows: Any = data
+    if isinstance(data, Source) and not isinstance(data, Distributed):
+        rows = read_whole(data)
+    check_dense(rows)
+    if not np.isfinite(rows).all():
+        error = NotFiniteError("", place={"row": 0})
+        raise refuse_not_finite(rows, error, columns=columns, origin=origin, hint=_HINT)
+    dense: FloatArray = rows
+    return dense
+
+
+def check_dense(rows: object) -> None:
+    """Refuse sparse rows, and rows that are not in memory."""
+    if sp.issparse(rows) or isinstance(rows, Source):
+        raise ParameterError(
+            "Sparse data was passed, or rows that are not in memory: RobustPCA takes dense rows in "
+            "memory",
+            place={"parameter": "X"},
+            hint="pass X.toarray(), or a sample of the rows",
+        )

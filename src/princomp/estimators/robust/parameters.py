@@ -1,0 +1,99 @@
+"""The parameters of a RobustPCA, checked; divisors of columns."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from princomp.core import array, check_parameters, fraction, is_a, number, one_of, whole_number
+from princomp.errors import ConstantColumnError, ShapeError
+from princomp.linalg import FloatArray, check_random_state
+from princomp.summaries import Columns, Names, column_name, divisors
+
+if TYPE_CHECKING:
+    from princomp.estimators.robust.estimator import RobustPCA
+
+_CONSTRAINTS = {
+    "n_components": one_of(None) | whole_number(1) | fraction(),
+    "support": number(0.5, 1),
+    "n_directions": whole_number(1),
+    "component_names": one_of("PC", "sklearn"),
+    "scale": one_of(None, "mad") | array("one divisor a column"),
+}
+
+# Standard deviation of normal rows over their median absolute deviation.
+_MAD = 1.4826022185056018
+
+
+def check_robust_parameters(model: RobustPCA) -> None:
+    """Refuse invalid parameters.
+
+    Raises
+    ------
+    ParameterError
+    """
+    check_parameters(model, _CONSTRAINTS)
+    check_random_state(model.random_state)
+
+
+def component_count(wanted: int | float | None, n: int, p: int) -> int | float | None:
+    """Check the number of components for rows (n, p); a share or None stays as it is.
+
+    Raises
+    ------
+    ShapeError
+        For fewer than two rows, or more components than half the rows determine.
+    """
+    if n < 2:
+        raise ShapeError(
+            f"a variance needs at least 2 rows, and there is 1 sample (n_samples = {n})",
+            hint="pass more rows",
+        )
+    if wanted is None or not is_a(wanted, Integral):
+        return wanted
+    most = min(p, max((n - 1) // 2, 1))
+    if wanted > most:
+        by_rows = most < p
+        if by_rows:
+            why = f"half of {n} rows must determine a covariance"
+        else:
+            why = f"there {'is 1 column' if p == 1 else f'are {p} columns'}"
+        raise ShapeError(
+            f"n_components={wanted} must be {f'between 1 and {most}' if most > 1 else 1}: {why}",
+            place={"parameter": "n_components"},
+            hint=f"set n_components to {most} or less{', or pass more rows' * by_rows}",
+        )
+    return int(wanted)
+
+
+def deviations(rows: FloatArray) -> FloatArray:
+    """Compute standard deviations of columns (p,) that half of the rows cannot change."""
+    rows = rows.astype(np.float64, copy=False)
+    found: FloatArray = _MAD * np.median(np.abs(rows - np.median(rows, axis=0)), axis=0)
+    return found
+
+
+def column_divisors(
+    scale: str | npt.ArrayLike | None, rows: FloatArray, columns: Names
+) -> FloatArray | None:
+    """Compute the divisors of the columns."""
+    if scale is None:
+        return None
+    n, p = rows.shape
+    if not isinstance(scale, str):
+        none = np.zeros(p)
+        return divisors(np.asarray(scale), Columns(float(n), n, none, none, none), None, columns)
+    deviation = deviations(rows)
+    flat = np.flatnonzero(deviation == 0)
+    if flat.size:
+        name = column_name(columns, flat[0])
+        raise ConstantColumnError(
+            f"scale='mad' cannot divide by the spread of column {name!r}: half of its values "
+            "or more are the same",
+            place={"column": name},
+            hint="leave the column out, or pass scale as an array of divisors",
+        )
+    return deviation

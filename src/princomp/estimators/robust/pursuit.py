@@ -1,0 +1,196 @@
+"""Principal component pursuit: a table as a sum of a low rank and few large cells.
+
+E. J. Candès, X. Li, Y. Ma & J. Wright, "Robust principal component analysis?", Journal of the
+ACM 58 (2011): min ‖L‖₊ + λ‖S‖₁ with L + S = X, by alternating directions (ADMM).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from princomp.core import check_parameter, number, one_of, opened, whole_number
+from princomp.engines import Distributed
+from princomp.errors import NotFiniteError, ParameterError
+from princomp.io import Source, read_whole, refuse_not_finite
+from princomp.linalg import FloatArray, svd
+from princomp.solvers import eigenpairs
+from princomp.summaries import is_sparse
+
+# The penalty of a step changes by this factor if one residual is this much larger than the other
+# (Boyd et al. 2011, 3.4.1), and not after so many steps, which ensures convergence.
+_FACTOR, _APART, _SETTLED = 2.0, 10.0, 200
+# From this ratio of its sides on, a table is decomposed by products with itself.
+_LONG = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Pursuit:
+    """A table as the sum of a low rank and few large cells.
+
+    Attributes
+    ----------
+    low_rank, sparse : ndarray of shape (n, p)
+        Their sum is the table, up to ``residual``.
+    rank : int
+        Rank of ``low_rank``.
+    cells : int
+        Number of cells of ``sparse`` that are not zero.
+    penalty : float
+        λ, the weight of the sparse part.
+    iterations : int
+    converged : bool
+    residual : float
+        ‖X − L − S‖ / ‖X‖ at the end (Frobenius).
+    """
+
+    low_rank: FloatArray
+    sparse: FloatArray
+    rank: int
+    cells: int
+    penalty: float
+    iterations: int
+    converged: bool
+    residual: float
+
+    def __str__(self) -> str:
+        n, p = self.low_rank.shape
+        end = "" if self.converged else "; NOT CONVERGED"
+        return (
+            f"Pursuit of {n:,} × {p:,}: rank {self.rank:,}, {self.cells:,} large cells "
+            f"({self.cells / (n * p):.1%}), {self.iterations:,} iterations, residual "
+            f"{self.residual:.0e}{end}"
+        )
+
+
+def principal_component_pursuit(
+    X: Any, *, penalty: float | None = None, tol: float = 1e-9, max_iter: int = 2000
+) -> Pursuit:
+    """Decompose a table into a low rank and a few large cells.
+
+    For cells that are wrong here and there, in any row; ``RobustPCA`` is for rows that are
+    outliers as a whole. Components are those of the low rank: ``PCA().fit(found.low_rank)``.
+    Nothing is centred: subtract medians first where the columns have different means, which
+    otherwise are one more rank.
+
+    Parameters
+    ----------
+    X : array, frame or path, of shape (n, p)
+    penalty : float, optional
+        λ of the sum of absolute cells; 1/√max(n, p) by default, which recovers a low rank
+        exactly under conditions that need no knowledge of it.
+    tol : float, default=1e-9
+        Tolerance of both residuals, relative to the norm of X.
+    max_iter : int, default=2000
+
+    Returns
+    -------
+    Pursuit
+
+    Raises
+    ------
+    NotFiniteError, ParameterError
+
+    Warns
+    -----
+    ConvergenceWarning
+        If ``max_iter`` is reached.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import principal_component_pursuit
+    >>> rng = np.random.default_rng(0)
+    >>> L = np.outer(rng.standard_normal(40), rng.standard_normal(30))
+    >>> X = L.copy()
+    >>> X[3, 4] += 10
+    >>> found = principal_component_pursuit(X)
+    >>> print(found.rank, found.cells, np.abs(found.low_rank - L).max() < 1e-6)
+    1 1 True
+    """
+    check_parameter("penalty", penalty, one_of(None) | number(0, interior=True))
+    check_parameter("tol", tol, number(0, interior=True))
+    check_parameter("max_iter", max_iter, whole_number(1))
+    rows = _checked_rows(X)
+    n, p = rows.shape
+    penalty = 1.0 / np.sqrt(max(n, p)) if penalty is None else float(penalty)
+    size = float(np.linalg.norm(rows))
+    if not size:
+        return Pursuit(rows, rows.copy(), 0, 0, penalty, 0, True, 0.0)
+    strength = n * p / (4.0 * float(np.abs(rows).sum()))
+    sparse, dual = np.zeros_like(rows), np.zeros_like(rows)
+    low, rank, left, iteration = sparse, 0, np.inf, 0
+    converged = False
+    for iteration in range(1, max_iter + 1):
+        low, rank = _lower_rank(rows - sparse + dual / strength, 1.0 / strength)
+        before = sparse
+        sparse = _nearer_zero(rows - low + dual / strength, penalty / strength)
+        rest = rows - low - sparse
+        dual = dual + strength * rest
+        left = float(np.linalg.norm(rest)) / size
+        moved = (
+            strength
+            * float(np.linalg.norm(sparse - before))
+            / max(float(np.linalg.norm(dual)), 1e-300)
+        )
+        if left <= tol and moved <= tol:
+            converged = True
+            break
+        if iteration <= _SETTLED:
+            strength *= _change(left, moved)
+    found = Pursuit(
+        low, sparse, rank, int(np.count_nonzero(sparse)), penalty, iteration, converged, left
+    )
+    if not converged:
+        warnings.warn(f"{found}: max_iter={max_iter} was reached", ConvergenceWarning, stacklevel=2)
+    return found
+
+
+def _change(left: float, moved: float) -> float:
+    """Choose the factor of the penalty from the two residuals."""
+    if left > _APART * moved:
+        return _FACTOR
+    return 1.0 / _FACTOR if moved > _APART * left else 1.0
+
+
+def _lower_rank(table: FloatArray, threshold: float) -> tuple[FloatArray, int]:
+    """Shrink singular values by the threshold, and count those that are left."""
+    n, p = table.shape
+    if max(n, p) < _LONG * min(n, p):
+        left, sizes, right = svd(table)
+        rank = int(np.count_nonzero(sizes > threshold))
+        return (left[:, :rank] * (sizes[:rank] - threshold)) @ right[:rank], rank
+    tall = n > p
+    values, vectors = eigenpairs(table.T @ table if tall else table @ table.T)
+    sizes = np.sqrt(np.maximum(values, 0.0))
+    rank = int(np.count_nonzero(sizes > threshold))
+    kept = vectors[:rank]
+    factors = 1.0 - threshold / sizes[:rank]
+    if tall:
+        return ((table @ kept.T) * factors) @ kept, rank
+    return (kept.T * factors) @ (kept @ table), rank
+
+
+def _nearer_zero(table: FloatArray, threshold: float) -> FloatArray:
+    return np.sign(table) * np.maximum(np.abs(table) - threshold, 0.0)
+
+
+def _checked_rows(X: Any) -> FloatArray:
+    """Return finite dense rows in memory, in float64."""
+    data, columns, origin = opened(X)
+    if is_sparse(data) or isinstance(data, Distributed):
+        raise ParameterError(
+            "the parts of a pursuit are dense, so the rows must be dense, in memory",
+            place={"parameter": "X"},
+            hint="pass X.toarray(), or a sample of the rows",
+        )
+    data = read_whole(data) if isinstance(data, Source) else data
+    if not np.isfinite(data).all():
+        error = NotFiniteError("", place={"row": 0})
+        hint = "fill the missing cells before: PCA(k, missing='em').fit(X).impute(X)"
+        raise refuse_not_finite(data, error, columns=columns, origin=origin, hint=hint)
+    return np.asarray(data, dtype=np.float64)

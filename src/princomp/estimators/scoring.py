@@ -1,0 +1,133 @@
+"""Methods of PCA that use a fit: rows from scores, filled cells, likelihoods, verification."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from princomp.core import METHODS, Certificate, blocks_of, verify_table
+from princomp.errors import ParameterError
+from princomp.io import frame_like, is_frame
+from princomp.linalg import FloatArray
+from princomp.summaries import SampleWeight, is_sparse
+
+if TYPE_CHECKING:
+    from princomp.estimators.estimator import PCA
+
+
+def inverse_transform(self: PCA, X: Any) -> Any:
+    """Rows (n, p) in the units of the data, from scores (n, k).
+
+    Raises
+    ------
+    ShapeError
+        When there are not k scores a row.
+    """
+    return self.__fitted_model__().reconstructions(X)
+
+
+def score_samples(self: PCA, X: Any) -> FloatArray:
+    """Log-likelihood of each row (n,) under probabilistic PCA (Tipping & Bishop 1999)."""
+    model, first, parts = self.__fitted_model__(), 0, []
+    data, _, origin = model.schema.open(X)
+    for rows in blocks_of(data):
+        model.check_finite(rows, data, first, origin)
+        parts.append(model.result.log_likelihood(rows))
+        first += rows.shape[0]
+    return np.concatenate(parts)
+
+
+def score(self: PCA, X: Any, y: object = None) -> float:
+    """Mean log-likelihood of the rows."""
+    return float(np.mean(self.score_samples(X)))
+
+
+def get_covariance(self: PCA) -> FloatArray:
+    """Model covariance (p, p), in squared units, whitened or not."""
+    return self._result.covariance().astype(self._result.dtype, copy=False)
+
+
+def get_precision(self: PCA) -> FloatArray:
+    """Inverse of the model covariance (p, p); its pseudo-inverse where it is singular."""
+    return self._result.precision().astype(self._result.dtype, copy=False)
+
+
+def impute(self: PCA, X: Any) -> Any:
+    """Rows with their missing cells filled by the components; all others stay.
+
+    Parameters
+    ----------
+    X : array, frame or path, of shape (n, p)
+        The rows of the fit, or new ones.
+
+    Returns
+    -------
+    ndarray or frame of shape (n, p)
+        In the precision and the units of X; a frame of the same kind for a frame, without the
+        columns that take no part. A row without any cell stays empty.
+
+    Raises
+    ------
+    ParameterError
+        For a model that was not fitted with ``missing="em"`` or ``"nipals"``, and for
+        sparse rows.
+    NotFiniteError
+        For an infinite value.
+    """
+    model, first, parts = self.__fitted_model__(), 0, []
+    if model.missing not in METHODS:
+        raise ParameterError(
+            f"missing={model.missing!r} does not fill cells",
+            place={"parameter": "missing"},
+            hint="fit with missing='em' or missing='nipals' and a number of components",
+        )
+    data, _, origin = model.schema.open(X)
+    for rows in blocks_of(data):
+        if is_sparse(rows):
+            raise ParameterError(
+                "impute takes dense rows", place={"parameter": "X"}, hint="give X.toarray()"
+            )
+        model.check_finite(rows, data, first, origin)
+        parts.append(model.fill(rows))
+        first += rows.shape[0]
+    filled = np.array(parts[0]) if len(parts) == 1 else np.concatenate(parts)
+    return frame_like(X, filled, model.schema.text_names()) if is_frame(X) else filled
+
+
+def verify(self: PCA, X: Any, sample_weight: SampleWeight = None) -> Certificate:
+    """Check the fit against its rows, with one more pass over them.
+
+    ``certificate_`` measures residuals with the summary that the fit kept, so it cannot show
+    what the summary lost. Here each block of rows is centred, scaled and multiplied with the
+    components in float64 (on a device: in its precision).
+
+    Parameters
+    ----------
+    X : array, sparse array, frame, path, list of paths or callable, of shape (n, p)
+        The rows that the model was fitted to.
+    sample_weight : array of shape (n,), optional
+        Their weights.
+
+    Returns
+    -------
+    Certificate
+        With ``residuals`` measured with the rows: ‖Cv − λv‖ / λ₁ of each component.
+
+    Raises
+    ------
+    ShapeError
+        When the number of rows, or the sum of their weights, is not that of the fit.
+    NotFiniteError
+    NotAvailableError
+        When missing cells were filled, or the model knows no mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> X = np.random.default_rng(0).normal(size=(1000, 5)) + 1e8
+    >>> bool(PCA().fit(X).verify(X).residuals.max() < 1e-13)
+    True
+    """
+    return verify_table(self.__fitted_model__(), X, sample_weight)

@@ -1,0 +1,87 @@
+from . import model_arrays as model_arrays, values as values
+from .atomic import (
+    PathLike as PathLike,
+    all_or_none as all_or_none,
+    atomic_write as atomic_write,
+    check_writable as check_writable,
+)
+from .checkpoint import Checkpoint as Checkpoint, State as State
+from .model_file import read as read, write as write
+from .model_schema import (
+    Array as Array,
+    Arrays as Arrays,
+    Document as Document,
+    Field as Field,
+    Schema as Schema,
+    from_size as from_size,
+    plain as plain,
+)
+from .readers.cells import LARGEST_INTEGER as LARGEST_INTEGER
+from .readers.coerce import (
+    Rows as Rows,
+    is_file as is_file,
+    is_plain as is_plain,
+    rows_of as rows_of,
+)
+from .readers.columns import (
+    Origin as Origin,
+    RowPlace as RowPlace,
+    refuse_duplicates as refuse_duplicates,
+)
+from .readers.covariance import (
+    checked_covariance as checked_covariance,
+    checked_mean as checked_mean,
+)
+from .readers.file_names import expanded as expanded
+from .readers.files import ending_of as ending_of, open_files as open_files, parts_of as parts_of
+from .readers.frames import (
+    frame_like as frame_like,
+    frame_origin as frame_origin,
+    from_frame as from_frame,
+    is_frame as is_frame,
+    kind_name as kind_name,
+    left_out_notes as left_out_notes,
+    left_out_of as left_out_of,
+    with_numbers as with_numbers,
+)
+from .readers.mapped import Mapped as Mapped, images_of as images_of
+from .readers.materialize import (
+    first_rows as first_rows,
+    read_if_small as read_if_small,
+    read_whole as read_whole,
+    refuse_changed as refuse_changed,
+)
+from .readers.memory import (
+    as_rows as as_rows,
+    from_sparse as from_sparse,
+    in_memory as in_memory,
+    labels_of_floats as labels_of_floats,
+    not_finite_in as not_finite_in,
+    refuse_not_finite as refuse_not_finite,
+)
+from .readers.named_column import (
+    has_named_columns as has_named_columns,
+    named_column as named_column,
+    without_column as without_column,
+)
+from .readers.read_options import DETECT as DETECT, ReadOptions as ReadOptions
+from .readers.source import (
+    Chunk as Chunk,
+    FileState as FileState,
+    RowArray as RowArray,
+    RowData as RowData,
+    Source as Source,
+    TableSource as TableSource,
+)
+from .readers.stdin import open_stdin as open_stdin
+from .readers.table_input import TableInput as TableInput, read_table as read_table
+from .writers.encoder import (
+    csv_text as csv_text,
+    escaped_formulas as escaped_formulas,
+    need_pyarrow as need_pyarrow,
+)
+from .writers.table_writer import table_format as table_format
+from .writers.tables import (
+    open_table as open_table,
+    write_table as write_table,
+)

@@ -1,0 +1,246 @@
+"""Atomic files: written completely or not at all, and never over an existing file by default."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from princomp.errors import OutputError, OutputExistsError, ParameterError, PrincompError
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+# What os.link answers where a file system has no hard links.
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+# Complete files that wait for the others of their block: temporary, target, force.
+_waiting: ContextVar[list[tuple[Path, Path, bool]] | None] = ContextVar("_waiting", default=None)
+
+_O_BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
+
+
+def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
+    """Make sure, before any work, that every output can be created.
+
+    Nothing is created. A disk may still fill up, and another program may still
+    take a name: ``atomic_write`` looks again.
+
+    Parameters
+    ----------
+    paths : iterable of path
+        The outputs of one run.
+    force : bool
+        Existing files may be replaced.
+
+    Raises
+    ------
+    OutputExistsError
+        Some exist and ``force`` is false; all of them are named.
+    OutputError
+        A path is a folder or a device, or its folder cannot be made or written.
+    ParameterError
+        Two outputs have the same path.
+    """
+    targets = [_target(path) for path in paths]
+    for i, target in enumerate(targets):
+        if target in targets[:i]:
+            raise ParameterError(
+                f"{target}: two outputs would be written to the same file",
+                place={"file": str(target)},
+                hint="Give each output a name of its own.",
+            )
+        _refuse_folder(target)
+    existing = [target for target in targets if target.exists()]
+    if existing and not force:
+        raise _exists(existing)
+
+
+@contextmanager
+def all_or_none() -> Iterator[None]:
+    """Give the files written inside their names together, after the last one is complete.
+
+    When writing fails, none of them is there and existing files are as they were. Only a
+    failure while names are given, which needs no more space on the disk, leaves some of them; the
+    error lists these.
+
+    Raises
+    ------
+    OutputError, OutputExistsError
+        As :func:`atomic_write`.
+    """
+    waiting: list[tuple[Path, Path, bool]] = []
+    token = _waiting.set(waiting)
+    done: list[str] = []
+    try:
+        yield
+        for temporary, target, force in waiting:
+            try:
+                _publish(temporary, target, force)
+            except OSError as error:
+                raise _failed(target, error, done) from error
+            done.append(target.name)
+    finally:
+        _waiting.reset(token)
+        for temporary, _, _ in waiting:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
+    """Write a file that appears under its name only when it is complete.
+
+    The bytes go to a temporary file in the same folder, are flushed to the disk
+    and only then take the name. After any failure, and after an interrupt, the
+    temporary is gone and an existing file is as it was, byte for byte. (Only
+    ``kill -9`` and a power cut leave the temporary, named ``.NAME.….tmp``.)
+    Missing folders are created. A symbolic link stays, and what it points to is
+    replaced; an existing file's permissions are kept.
+
+    Without ``force``, a file that another program creates meanwhile is not
+    replaced either: the name is taken by ``os.link``, which fails if it exists.
+    File systems without hard links get a check right before the renaming; there a
+    file created within that instant would be replaced.
+
+    Parameters
+    ----------
+    path : path
+        The file to write.
+    force : bool
+        An existing file may be replaced.
+
+    Yields
+    ------
+    binary file
+        To write to.
+
+    Raises
+    ------
+    OutputExistsError
+        The file exists and ``force`` is false.
+    OutputError
+        It could not be written: disk full, no permission, …
+    """
+    target = _target(path)
+    if not force and target.exists():
+        raise _exists([target])
+    # Named before it is there: a signal may come right when it has been made.
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+    waiting, complete = _waiting.get(), False
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _created(temporary, target) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        complete = True
+        if waiting is None:
+            _publish(temporary, target, force)
+        else:
+            waiting.append((temporary, target, force))
+    except PrincompError:
+        raise
+    except OSError as error:
+        raise _failed(target, error) from error
+    finally:
+        if waiting is None or not complete:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def _target(path: PathLike) -> Path:
+    _refuse_special(Path(path))
+    # Links are followed here, since renaming would replace the link itself.
+    return Path(os.path.realpath(path))
+
+
+def _exists(targets: Sequence[Path]) -> OutputExistsError:
+    names = ", ".join(map(str, targets))
+    return OutputExistsError(
+        f"{names}: {'exists' if len(targets) == 1 else 'exist'} already",
+        place={"file": str(targets[0])},
+        hint="Choose another name, or replace with --force (force=True).",
+    )
+
+
+def _failed(target: Path, error: OSError, replaced: Sequence[str] = ()) -> OutputError:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, None)
+    step = "Free some space or choose" if full else "Choose"
+    changed = f"Already written: {', '.join(replaced)}." if replaced else "Nothing was changed."
+    return OutputError(
+        f"{target}: could not be written: {error.strerror or error}",
+        place={"file": str(target)},
+        hint=f"{changed} {step} another folder, then run it again.",
+    )
+
+
+def _refuse_special(target: Path) -> None:
+    try:
+        mode = target.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return  # what its folder lacks is found later, and said better
+    except OSError as error:
+        raise _failed(target, error) from error
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        raise OutputError(
+            f"{target}: is {what}, so it cannot be replaced by an output",
+            place={"file": str(target)},
+            hint="Give the name of a file.",
+        )
+
+
+def _refuse_folder(target: Path) -> None:
+    folder = next(folder for folder in target.parents if folder.exists())
+    if not folder.is_dir():
+        why = "is a file, not a folder"
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        why = "may not be written to"
+    else:
+        return
+    raise OutputError(
+        f"{target}: cannot be created, because {folder} {why}",
+        place={"file": str(target)},
+        hint="Choose another folder.",
+    )
+
+
+def _created(temporary: Path, target: Path) -> BinaryIO:
+    # Not tempfile: its files are private (0600), while an output follows the umask …
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
+    with contextlib.suppress(OSError):
+        # … or keeps the permissions of the file it replaces.
+        temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+    return os.fdopen(handle, "wb")
+
+
+def _publish(temporary: Path, target: Path, force: bool) -> None:
+    if force:
+        os.replace(temporary, target)
+    else:
+        try:
+            os.link(temporary, target)
+        except FileExistsError as error:
+            raise _exists([target]) from error
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            if target.exists():
+                raise _exists([target]) from error
+            os.replace(temporary, target)
+    # The name is in the folder, so the folder is flushed too; where a system cannot
+    # (Windows, some network drives), the file itself is on the disk all the same.
+    with contextlib.suppress(OSError):
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,194 @@
+"""Files of arrays and one document, every byte checked; no pickle.
+
+The layout is that of safetensors with the document as JSON in its metadata. The checksum
+is the SHA-256 of the whole file with the checksum's own digits set to zero, so that no
+changed byte is found. Models and checkpoints are such files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+
+from princomp import __version__
+from princomp.errors import DataError, InputNotFoundError, PrincompError
+
+_CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_ZEROS = b"0" * 64
+# The header holds names and plain values only; a longer one is not ours.
+_LONGEST_HEADER = 64 * 2**20
+
+
+class Kind(NamedTuple):
+    """A kind of file: format, version, name in messages, error, and hints on how to make one."""
+
+    format: str
+    major: int
+    minor: int
+    name: str
+    error: type[DataError]
+    made_by: str
+    again: str
+
+
+def content_of(
+    kind: Kind, arrays: Mapping[str, NDArray[np.generic]], document: Mapping[str, Any]
+) -> bytearray:
+    """The bytes of a file."""
+    # safetensors writes the memory of an array, so Fortran order would be lost.
+    plain = {name: np.ascontiguousarray(array, dtype="<f8") for name, array in arrays.items()}
+    metadata = {
+        "format": kind.format,
+        "version": f"{kind.major}.{kind.minor}",
+        "document": json.dumps(document, ensure_ascii=True, allow_nan=False),
+        "sha256": _ZEROS.decode(),
+    }
+    content = _ordered(safetensors.numpy.save(plain, metadata), kind)
+    start, stop = _checksum_span(content, kind)
+    content[start:stop] = hashlib.sha256(content).hexdigest().encode()
+    return content
+
+
+def read_content(kind: Kind, name: str) -> bytes:
+    """All bytes of a file that begins as one of this kind does.
+
+    Raises
+    ------
+    InputNotFoundError
+        When there is no such file, or it may not be read.
+    """
+    path, place = Path(name), {"file": name}
+    try:
+        if path.exists() and not path.is_file():
+            what = "is a folder" if path.is_dir() else "is not a regular file"
+            raise InputNotFoundError(
+                f"{name}: {what}, so no {kind.name}", place=place, hint=kind.made_by
+            )
+        with path.open("rb") as stream:
+            start = stream.read(9)
+            # Other files may be large: they are not read.
+            return start + (stream.read() if start[8:] == b"{" else b"")
+    except PrincompError:
+        raise
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputNotFoundError(
+            f"no {kind.name} file {name!r}", place=place, hint=kind.made_by
+        ) from None
+    except OSError as error:
+        raise InputNotFoundError(
+            f"cannot read {name!r}: {error.strerror}",
+            place=place,
+            hint="ask for permission to read it, or copy it to a folder of your own",
+        ) from None
+
+
+def opened(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays and document of a file whose every byte is as it was written.
+
+    Raises
+    ------
+    DataError
+        Of the kind's class, without the file's name; ``refusal`` adds it.
+    """
+    length = _header_length(content, kind)
+    start, stop = _checksum_span(content, kind)
+    digest = hashlib.sha256(content[:start] + _ZEROS + content[stop:]).hexdigest()
+    try:
+        header = json.loads(content[8 : 8 + length])
+    except ValueError:
+        header = None
+    if isinstance(header, dict):
+        metadata = header.pop("__metadata__", {})
+        ends = [entry["data_offsets"][1] for entry in header.values()]
+        if max(ends, default=0) > len(content) - 8 - length:
+            raise kind.error("it is cut short", hint=kind.again)
+    if digest != content[start:stop].decode() or not isinstance(header, dict):
+        raise kind.error(
+            "its contents have changed since it was written (the checksum differs)",
+            hint=kind.again,
+        )
+    _check_version(metadata, kind)
+    if any(entry["dtype"] != "F64" for entry in header.values()):
+        raise kind.error("it holds arrays that are not float64")
+    return safetensors.numpy.load(content), json.loads(metadata["document"])
+
+
+# What malformed contents make Python and safetensors raise.
+_RAISED = (
+    PrincompError,
+    SafetensorError,
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+)
+
+
+@contextmanager
+def refusal(kind: Kind, name: str) -> Iterator[None]:
+    """Raise the kind's error, with the file, for any error that malformed contents cause."""
+    try:
+        yield
+    except kind.error as error:
+        raise kind.error(
+            f"{name}: {error.message}",
+            place={**error.place, "file": name},
+            hint=error.hint or kind.again,
+        ) from None
+    except _RAISED as error:
+        cause = error.message if isinstance(error, PrincompError) else error
+        raise kind.error(
+            f"{name}: the contents are not those of a {kind.name} ({cause})",
+            place={"file": name},
+            hint=kind.again,
+        ) from None
+
+
+def _ordered(content: bytes, kind: Kind) -> bytearray:
+    """Sort the header of a file: safetensors writes metadata in any order."""
+    stop = 8 + _header_length(content, kind)
+    header = json.dumps(json.loads(content[8:stop]), sort_keys=True, separators=(",", ":"))
+    header += " " * (-len(header) % 8)  # arrays start on a multiple of eight
+    return bytearray(len(header).to_bytes(8, "little") + header.encode() + content[stop:])
+
+
+def _checksum_span(content: bytes | bytearray, kind: Kind) -> tuple[int, int]:
+    found = _CHECKSUM.search(content, 8, 8 + _header_length(content, kind))
+    if found is None:
+        raise kind.error("it has no checksum", hint=kind.made_by)
+    return found.span(1)
+
+
+def _header_length(content: bytes | bytearray, kind: Kind) -> int:
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 10 or content[8:9] != b"{" or length > _LONGEST_HEADER:
+        raise kind.error(f"it is not a {kind.name} file", hint=kind.made_by)
+    if 8 + length > len(content):
+        raise kind.error("it is cut short", hint=kind.again)
+    return length
+
+
+def _check_version(metadata: dict[str, str], kind: Kind) -> None:
+    if metadata.get("format") != kind.format:
+        raise kind.error(f"it is not a {kind.name} of princomp")
+    version = metadata.get("version", "")
+    if version.partition(".")[0] != str(kind.major):
+        raise kind.error(
+            f"it has format version {version}, and this princomp ({__version__}) reads "
+            f"{kind.major}",
+            place={"version": version},
+            hint="install a newer princomp",
+        )

@@ -1,0 +1,280 @@
+"""Checkpoints: the state of a fit in a file, from which an interrupted run resumes.
+
+A checkpoint holds the summaries of the passes that are done, the summary of the current pass so
+far, and the number of its next row. The rest of a fit depends on these alone, so a resumed run
+gives the same bits as one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from princomp.errors import CheckpointError
+from princomp.io.atomic import PathLike, atomic_write, check_writable
+from princomp.io.checked_file import Kind, content_of, opened, read_content, refusal
+from princomp.io.lock import Lock, lock_of
+from princomp.solvers import Images
+from princomp.summaries import KINDS, pack, unpack
+
+_CHECKPOINT = Kind(
+    "princomp.checkpoint",
+    1,
+    0,
+    "checkpoint",
+    CheckpointError,
+    "princomp fit … --checkpoint PATH writes one",
+    "delete it and start again",
+)
+_STATES = {**KINDS, "images": Images}
+# Written at most this many seconds apart; sooner where writing takes no more than a share.
+_EVERY, _SHARE = 30.0, 0.02
+
+
+class State(NamedTuple):
+    """A pass so far: the next row, the summary of the rows before it, and how many were dropped."""
+
+    row: int
+    summary: Any
+    dropped: int
+    done: bool = False
+
+
+class Checkpoint:
+    """The checkpoint file of one run, locked while it is open.
+
+    Parameters
+    ----------
+    path : path
+    run : dict
+        Inputs, columns and parameters, as plain values. A file of another run is refused, and
+        the message names the first difference.
+    command : dict
+        Stored as it is; resumes the run.
+    limit : int
+        Bytes of memory that the run may take. It shapes a plan, so a resumed run keeps
+        the limit of the first.
+
+    Raises
+    ------
+    InUseError
+        Another run holds it.
+    CheckpointError
+        It is damaged, or of another run.
+    OutputError
+        It cannot be written there.
+    """
+
+    def __init__(
+        self, path: PathLike, run: dict[str, Any], command: dict[str, Any] | None, limit: int
+    ) -> None:
+        # Where it is now: the folder may be changed before the run is over, and renaming
+        # would replace a link instead of what it points to.
+        self.path = _real(path)
+        self._run = json.loads(json.dumps(run))  # tuples become lists, as they will in the file
+        self._command, self.limit = command, limit
+        self._done: list[State] = []
+        self._open: State | None = None
+        self._read = 0  # passes that were asked for again since the file was opened
+        self._cost, self._saved = 0.0, time.monotonic()
+        self._whole = False  # whether the file is there and good, worth keeping as ``PATH~``
+        check_writable(Checkpoint.files(self.path), force=True)
+        self._lock = Lock(self.path)
+        try:
+            self._load()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    # ---- the passes ---------------------------------------------------------------------
+
+    def begin(self) -> State | None:
+        """Start the next pass, and return its state if it was started before."""
+        self._read += 1
+        if self._read <= len(self._done):
+            return self._done[self._read - 1]
+        return self._open
+
+    def advance(self, state: State) -> None:
+        """Record that rows were added, and write the file if the last time is long ago."""
+        self._open = state
+        now = time.monotonic() - self._saved
+        if now >= min(_EVERY, max(self._cost / _SHARE, _EVERY / 30)):
+            self.save()
+
+    def finish(self, state: State) -> None:
+        """Record that the pass is done."""
+        self._done.append(state._replace(done=True))
+        self._open = None
+        self.save()
+
+    def save(self) -> None:
+        """Write the file now, and keep the previous one as ``PATH~``."""
+        began = time.monotonic()
+        arrays: dict[str, Any] = {}
+        passes = []
+        for i, state in enumerate((*self._done, *([self._open] if self._open else []))):
+            packed, words = pack(state.summary, f"{i}.", _STATES)
+            arrays |= packed
+            passes.append({**state._asdict(), "summary": words})
+        document = {
+            "run": self._run,
+            "command": self._command,
+            "limit": self.limit,
+            "passes": passes,
+        }
+        content = content_of(_CHECKPOINT, arrays, document)
+        with atomic_write(self.path, force=True) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            # Only now, so that a full disk leaves both generations as they are; and never a
+            # damaged file over the good one that the run went on from.
+            if self._whole:
+                self._whole = False
+                os.replace(self.path, _older(self.path))
+        self._whole = True
+        self._saved = time.monotonic()
+        self._cost = self._saved - began
+
+    def close(self) -> None:
+        """Release the file, which is kept."""
+        self._lock.release()
+
+    @staticmethod
+    def files(path: PathLike) -> tuple[Path, Path, Path]:
+        """Files of a run: the checkpoint, the previous one, and the lock."""
+        path = _real(path)
+        return path, _older(path), lock_of(path)
+
+    @staticmethod
+    @contextmanager
+    def held(path: PathLike) -> Iterator[None]:
+        """Lock a checkpoint whose fit is done, while the results are written.
+
+        Raises
+        ------
+        InUseError
+        """
+        lock = Lock(_real(path))
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @staticmethod
+    def remove(path: PathLike) -> None:
+        """Delete a checkpoint, the previous one and the lock, once the run is finished."""
+        for name in Checkpoint.files(path):
+            if not _is_model(name):  # the model was saved under the name of the checkpoint
+                name.unlink(missing_ok=True)
+
+    # ---- the file -----------------------------------------------------------------------
+
+    @staticmethod
+    def command_in(path: PathLike) -> dict[str, Any]:
+        """The command that resumes the run.
+
+        Raises
+        ------
+        CheckpointError
+            When it was not written by the command line.
+        """
+        _, _, document = _newest(Path(path))
+        with refusal(_CHECKPOINT, str(path)):
+            command = document["command"]
+        if not isinstance(command, dict):
+            raise CheckpointError(
+                f"{path}: was written by a program, not by the command line",
+                place={"file": str(path)},
+                hint="resume it in Python: PCA(…).fit(X, checkpoint=…) with the same arguments",
+            )
+        return command
+
+    def _load(self) -> None:
+        if not any(map(os.path.lexists, (self.path, _older(self.path)))):
+            return
+        found, arrays, document = _newest(self.path)
+        with refusal(_CHECKPOINT, str(self.path)):
+            self._refuse_another(document["run"])
+            self.limit = int(document["limit"])
+            if self._command is None:  # a program goes on with a run of the command line
+                self._command = document["command"]
+            states = [
+                State(
+                    int(one["row"]),
+                    unpack(arrays, one["summary"], f"{i}.", _STATES),
+                    int(one["dropped"]),
+                    bool(one["done"]),
+                )
+                for i, one in enumerate(document["passes"])
+            ]
+        self._done = [state for state in states if state.done]
+        self._open = next((state for state in states if not state.done), None)
+        self._whole = found == self.path
+
+    def _refuse_another(self, run: dict[str, Any]) -> None:
+        for word in dict.fromkeys([*self._run, *run]):
+            if self._run.get(word) != run.get(word):
+                was, now = _difference(run.get(word), self._run.get(word))
+                # The words of these two are names of files and columns, which stay as they are.
+                place = {} if word in ("input", "columns") else {"parameter": word}
+                raise CheckpointError(
+                    f"it belongs to another run: {word} was {was} and is {now}",
+                    place=place,
+                    hint="give the same input and parameters, or another checkpoint; delete this "
+                    "one if it is of no more use",
+                )
+
+
+def _difference(was: object, now: object) -> tuple[str, str]:
+    """The first entry that differs, shortened."""
+    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        was, now = next((a, b) for a, b in zip(was, now, strict=True) if a != b)
+    shown = [
+        str(value) if len(str(value)) <= 200 else f"{str(value)[:200]}…" for value in (was, now)
+    ]
+    return shown[0], shown[1]
+
+
+def _older(path: Path) -> Path:
+    return path.with_name(path.name + "~")
+
+
+def _real(path: PathLike) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _newest(path: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+    """The newest readable file, the checkpoint or the previous one, and its contents."""
+    # The file itself is missing if a run was killed between two renamings.
+    names = [name for name in (path, _older(path)) if os.path.lexists(name)]
+    errors = []
+    for name in names or [path]:
+        try:
+            return (name, *_contents(name))
+        except CheckpointError as error:
+            if "version" in error.place:
+                raise  # written by a newer princomp, so not damaged
+            errors.append(error)
+    raise errors[0]
+
+
+def _contents(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    content = read_content(_CHECKPOINT, str(path))
+    with refusal(_CHECKPOINT, str(path)):
+        return opened(_CHECKPOINT, content)
+
+
+def _is_model(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            length = min(int.from_bytes(file.read(8), "little"), 2**20)
+            return b'"format":"princomp.model"' in file.read(length)
+    except OSError:
+        return False

@@ -1,0 +1,206 @@
+"""Schemas of model files: which fields and arrays a model has, and what each may hold.
+
+A schema writes a model as a document of plain values and arrays by name, and checks both before
+anything that a file holds is used.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import ModelFileError, ParameterError
+from princomp.io.values import Values
+
+# A document as JSON gives it, and arrays by name.
+Document: TypeAlias = dict[str, Any]
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+
+_REQUIRED = object()
+
+
+class Field(NamedTuple):
+    """A field of a document.
+
+    Parameters
+    ----------
+    values : Values
+        What it may hold.
+    source : str, optional
+        Attribute path of the value in the object that is written; the field's name by default.
+    default : object, optional
+        The value in files of older versions, which lack the field.
+    """
+
+    values: Values
+    source: str = ""
+    default: object = _REQUIRED
+
+
+# ---- arrays ----------------------------------------------------------------------------
+
+
+class Array(NamedTuple):
+    """An array of a model.
+
+    Parameters
+    ----------
+    shape : str
+        Names of its sizes, separated by spaces, such as "n k". Sizes of the same name are equal.
+    source : str, optional
+        Attribute path of the array in the object that is written; its name by default.
+    optional : bool
+        The file has it only where it is not None.
+    sign : {"any", "not negative", "positive"}
+    infinite : bool
+        Whether it may hold infinite values; it never holds NaN.
+    dtype : numpy dtype, optional
+        float32 or float64 by default.
+    """
+
+    shape: str
+    source: str = ""
+    optional: bool = False
+    sign: Literal["any", "not negative", "positive"] = "any"
+    infinite: bool = False
+    dtype: str | None = None
+
+    def check(self, name: str, array: NDArray[Any]) -> None:
+        """Raise ModelFileError for values that the array may not hold."""
+        if array.dtype.kind != "f" or (self.dtype is not None and array.dtype != self.dtype):
+            raise ModelFileError(
+                f"array {name!r} holds {array.dtype}, not {self.dtype or 'floats'}"
+            )
+        if not (~np.isnan(array) if self.infinite else np.isfinite(array)).all():
+            raise ModelFileError(f"array {name!r} holds values that are not finite")
+        if self.sign != "any" and (array < 0).any():
+            raise ModelFileError(f"array {name!r} holds negative values")
+        if self.sign == "positive" and not array.all():
+            raise ModelFileError(f"array {name!r} holds a zero")
+
+
+def from_size(size: int) -> range:
+    """Sizes from this one on."""
+    return range(size, sys.maxsize)
+
+
+# ---- models ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The fields and arrays of a model, or of a part of one."""
+
+    fields: Mapping[str, Field]
+    arrays: Mapping[str, Array]
+
+    def document(self, source: object, **values: object) -> Document:
+        """Fields of an object; ``values`` are those that are not attributes of it."""
+        found = {
+            name: values[name] if name in values else attrgetter(field.source or name)(source)
+            for name, field in self.fields.items()
+        }
+        return {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in found.items()
+        }
+
+    def arrays_of(self, source: object) -> Arrays:
+        """Arrays of an object, without optional ones that it does not have."""
+        found = {
+            name: attrgetter(array.source or name)(source) for name, array in self.arrays.items()
+        }
+        return {
+            name: array
+            for name, array in found.items()
+            if array is not None or not self.arrays[name].optional
+        }
+
+    def checked(self, document: object) -> Document:
+        """The fields of a document, with defaults; those not in the schema are left out.
+
+        Raises
+        ------
+        ModelFileError
+            A field is missing, or holds what it may not hold.
+        """
+        if not isinstance(document, dict):
+            raise ModelFileError(f"it has {document!r} where an object with fields must stand")
+        found = {}
+        for name, field in self.fields.items():
+            value = document.get(name, field.default)
+            if value is _REQUIRED:
+                raise ModelFileError(f"its field {name!r} is missing")
+            if not _allowed(field.values, value):
+                raise ModelFileError(f"its {name!r} must be {field.values.words}, got {value!r}")
+            found[name] = value
+        return found
+
+    def check_arrays(self, arrays: Arrays, sizes: Mapping[str, int | range]) -> None:
+        """Compare arrays with the schema: names, shapes and values.
+
+        Parameters
+        ----------
+        arrays : dict of str to array
+        sizes : mapping of str to int or range
+            Sizes that are known. Others are those of the first array that has them.
+
+        Raises
+        ------
+        ModelFileError
+        """
+        required = {name for name, array in self.arrays.items() if not array.optional}
+        if not required <= set(arrays) <= set(self.arrays):
+            raise ModelFileError(f"it holds arrays {sorted(arrays)}, not {sorted(required)}")
+        known = dict(sizes)
+        for name, schema in self.arrays.items():
+            if name in arrays:
+                _check_shape(name, arrays[name].shape, schema.shape.split(), known)
+                schema.check(name, arrays[name])
+
+
+def _allowed(values: Values, value: object) -> bool:
+    try:
+        return values.allows(value)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        return False
+
+
+def _check_shape(
+    name: str, shape: tuple[int, ...], names: list[str], known: dict[str, int | range]
+) -> None:
+    """Compare a shape with its schema, and note the sizes that it settles."""
+    fits = len(shape) == len(names)
+    for size, length in zip(names, shape, strict=False):
+        allowed = known.get(size, from_size(0))
+        fits = fits and (length in allowed if isinstance(allowed, range) else length == allowed)
+        if isinstance(allowed, range):
+            known[size] = length
+    if not fits:
+        wanted = ", ".join(map(str, (known.get(size, size) for size in names)))
+        raise ModelFileError(f"array {name!r} has shape {shape}, not ({wanted})")
+
+
+def plain(name: str, value: object) -> object:
+    """A parameter as JSON can hold it.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, str | int | float | dict | None) or value in (np.inf, -np.inf):
+        raise ParameterError(
+            f"{name}={value!r} cannot be saved",
+            place={"parameter": name},
+            hint=f"set_params({name}=…) to a number or a word first",
+        )
+    return value

@@ -1,0 +1,177 @@
+"""Which array of a file that holds several, and which of its columns."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
+from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed
+from princomp.io.readers.reader_errors import no_rows
+
+__all__ = [
+    "Member",
+    "choose_positions",
+    "name_list",
+    "numbered_columns",
+    "pick_array",
+    "refuse_ids",
+    "refuse_kind",
+]
+
+_NOT_NUMBERS = {
+    "V": "records of named fields",
+    "c": "complex numbers",
+    "O": "Python objects, text or lists",
+}
+
+
+class Member(NamedTuple):
+    """An array in a store."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __str__(self) -> str:
+        size = " × ".join(f"{length:,}" for length in self.shape) or "a single value"
+        kinds = {"V": "records", "O": "text or lists", "S": "text", "U": "text", "T": "text"}
+        return f"{self.name} ({size}, {kinds.get(self.dtype.kind, self.dtype)})"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it has rows and columns of real numbers."""
+        return len(self.shape) == 2 and self.dtype.kind in "biuf"
+
+
+def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) -> Member:
+    """Take the array named ``inside``, or the only one with rows and columns of numbers.
+
+    Where ``inside`` is a group, the only one in that group is taken.
+
+    Raises
+    ------
+    ParameterError
+        None has the name, or several could be meant; all are listed.
+    NotNumericError, ShapeError
+        The one meant is no table of real numbers, or there is none.
+    """
+    place = origin.place(parameter="inside")
+    within = members
+    if inside is not None:
+        for member in members:
+            if member.name == inside:
+                refuse_kind(member, origin)
+                return member
+        within = [member for member in members if member.name.startswith(f"{inside}/")]
+        if not within:
+            near = difflib.get_close_matches(inside, [m.name for m in members], n=1)
+            raise ParameterError(
+                origin.say(f"nothing in it is named {inside!r}"),
+                place=place,
+                hint=(f"Did you mean {near[0]!r}? " if near else "")
+                + f"There are: {listed(map(str, members))}.",
+            )
+    tables = [member for member in within if member.is_table]
+    if len(tables) > 1:
+        raise ParameterError(
+            origin.say(f"holds {len(tables)} arrays of two dimensions: {listed(map(str, tables))}"),
+            place=place,
+            hint=f"Say which is meant, as in {origin.file}::{tables[0].name}",
+        )
+    if not tables:
+        there = f"there are: {listed(map(str, within))}" if within else "it is empty"
+        raise ShapeError(
+            origin.say(f"holds no array of numbers in two dimensions; {there}"),
+            place=origin.place(),
+            hint="Store a matrix whose rows are the observations.",
+        )
+    refuse_kind(tables[0], origin)
+    return tables[0]
+
+
+def refuse_kind(member: Member, origin: Origin) -> None:
+    """Raise NotNumericError or ShapeError unless it is a table of numbers with rows."""
+    shape, dtype = member.shape, member.dtype
+    if dtype.kind not in "biuf":
+        found = _NOT_NUMBERS.get(dtype.kind, "no numbers")
+        raise NotNumericError(
+            origin.say(f"{member.name} holds {found} ({dtype}) where real numbers must stand"),
+            place=origin.place(),
+            hint="Save a matrix of floats, or a table as Parquet.",
+        )
+    written = " × ".join(map(str, shape)) or "a single value"
+    if len(shape) != 2:
+        raise ShapeError(
+            origin.say(f"has {len(shape)} dimensions ({written}); a table has rows and columns"),
+            place=origin.place(),
+            hint="Reshape it to two: x.reshape(-1, 1) makes one column of a vector.",
+        )
+    if 0 in shape:
+        raise (
+            no_rows(origin.file, f" ({written})")
+            if not shape[0]
+            else ShapeError(
+                origin.say(f"no columns ({written})"),
+                place=origin.place(),
+                hint="Principal components need columns of numbers.",
+            )
+        )
+
+
+def refuse_ids(selection: Selection, what: str, origin: Origin) -> None:
+    """Raise ParameterError if an id column is asked of a file that has numbers only."""
+    if selection.id_column is not None:
+        raise ParameterError(
+            origin.say(f"id column {selection.id_column!r}: {what} holds numbers only"),
+            place=origin.place(parameter="id_column"),
+            hint="Leave the id column out, or keep the table as CSV or Parquet.",
+        )
+
+
+def choose_positions(
+    names: Sequence[str] | None, p: int, selection: Selection, origin: Origin
+) -> tuple[Choice | None, NDArray[np.intp] | None]:
+    """The columns used, by name where there are names, and their positions (None: all)."""
+    if names is None:
+        return None, numbered_columns(p, selection, origin)
+    choice = choose(names, selection._replace(id_column=None), origin)
+    if choice.names == tuple(names):
+        return choice, None
+    at = {name: j for j, name in enumerate(names)}
+    return choice, np.array([at[name] for name in choice.names])
+
+
+def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np.intp] | None:
+    """Positions of the columns asked for by numbers from 0; None means all of them."""
+    columns, exclude = selection[:2]
+    if columns is None and not exclude:
+        return None
+    for asked in (columns or (), exclude):
+        for name in () if isinstance(asked, str) else asked:
+            known = name.isascii() and name.isdigit() and name == str(int(name)) and int(name) < p
+            if not known:
+                raise ColumnError(
+                    origin.say(f"no column {name!r}: this file has no column names"),
+                    place=origin.place(column=name),
+                    hint=f"Give numbers from 0 to {p - 1}.",
+                )
+    choice = choose([str(j) for j in range(p)], Selection(columns, exclude), origin)
+    return np.array([int(name) for name in choice.names])
+
+
+def name_list(found: object, p: int) -> tuple[str, ...] | None:
+    """Names of p columns from an attribute; None if it is no list of p different texts."""
+    if found is None or isinstance(found, str | bytes):
+        return None
+    try:
+        names = [x.decode() if isinstance(x, bytes) else x for x in np.asarray(found).tolist()]
+    except (TypeError, ValueError):
+        return None
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != p or len(names) != p:
+        return None
+    return tuple(names)

@@ -1,0 +1,238 @@
+"""Rows from an iterator of batches: arrays, sparse matrices and frames, one after the other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import PurePath
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp.errors import ParameterError, PrincompError, ShapeError
+from princomp.io.readers.frames import from_frame, is_frame
+from princomp.io.readers.memory import from_sparse, in_memory
+from princomp.io.readers.several import order_of, reordered
+from princomp.io.readers.source import Chunk, Source
+
+__all__ = ["open_batches"]
+
+_Numbered: TypeAlias = Generator[tuple[int, object]]
+_Batchwise: TypeAlias = Iterable[object] | Callable[[], Iterable[object]]
+
+# Larger batches are handed on in parts of about so many numbers (8 MB).
+_NUMBERS = 2**20
+_BATCH = "A batch is an array (m, p), a sparse matrix or a frame, without weights."
+
+
+def open_batches(rows: _Batchwise, *, columns: Sequence[str] | None = None) -> Source:
+    """Take rows from batches as they come.
+
+    The first batch with rows is looked at now: it settles the columns, whether rows are
+    float32 or float64, and whether they are sparse. Later ones are converted to the same.
+
+    Parameters
+    ----------
+    rows : iterator, or callable without arguments
+        Of batches (m, p): arrays, SciPy sparse matrices, frames of pandas, polars or
+        pyarrow, record batches. An iterator is read once. A callable, and an iterable that
+        is no iterator, gives them anew each time. Batches without rows are skipped. A batch
+        is copied, so its memory may be used again for the next one.
+    columns : sequence of str, optional
+        Of frames, the columns to use, in this order; of arrays, what to call all of them.
+
+    Returns
+    -------
+    Source
+        Its ``rows`` are not known, and ``stored`` counts the first batch only. Errors that an
+        iterator raises pass through unchanged.
+
+    Raises
+    ------
+    ShapeError
+        No rows at all, or a batch that is not two-dimensional or has another number of
+        columns. From ``chunks``, too, as the others, with the number of the batch, from 1.
+    ColumnError
+        A frame without a column of the first, or with a new one.
+    NotNumericError
+        Text, complex numbers, integers beyond 2**53.
+    ParameterError
+        No batches at all: a path, a frame; float64 among float32.
+    """
+    return _Batches(rows, None if columns is None else tuple(columns))
+
+
+class _Batches(Source):
+    def __init__(self, rows: _Batchwise, asked: tuple[str, ...] | None) -> None:
+        self._rows, self._asked = rows, asked
+        self.repeatable = not isinstance(rows, Iterator)
+        batches = self._numbered()
+        first = next(batches, None)
+        if first is None:
+            raise ShapeError(
+                "there is no batch with rows", hint="Give at least two rows of numbers."
+            )
+        data, names, unused = _numbers(*first, asked)
+        super().__init__(
+            rows=None,
+            p=data.shape[1],
+            dtype=data.dtype,
+            columns=names,
+            unused=unused,
+            stored=data.nnz if sp.issparse(data) else None,
+        )
+        # What was opened is read on by the first chunks(), which finds the first batch here.
+        self._opened: tuple[tuple[int, Any], _Numbered] | None = (first, batches)
+        self._seen: int | None = None
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from number ``start`` on; those before it are read and dropped."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            return self._chunks(_with_first(*opened), start)
+        if not self.repeatable:
+            raise ParameterError(
+                "an iterator can be read once, and its rows have been read",
+                hint="Give a function that makes a new one: PCA().fit(lambda: batches()).",
+            )
+        return self._chunks(self._numbered(), start)
+
+    def _chunks(self, batches: _Numbered, start: int) -> Iterator[Chunk]:
+        row = 0
+        with closing(batches):
+            for number, batch in batches:
+                for piece in self._pieces(number, batch):
+                    skipped = max(0, start - row)
+                    row += piece.shape[0]
+                    if start < row:
+                        yield Chunk(piece[skipped:] if skipped else piece)
+        if self._seen is not None and row != self._seen:
+            raise ShapeError(
+                f"the batches held {row:,} rows this time, {self._seen:,} the time before",
+                hint="A function must make a new iterator over the same rows at each call.",
+            )
+        self._seen = row
+
+    def _numbered(self) -> _Numbered:
+        """Batches with rows, and their numbers from 1."""
+        batches = iter(_iterable(self._rows))
+        try:
+            for number, batch in enumerate(batches, 1):
+                if not _is_empty(batch):
+                    yield number, batch
+        finally:
+            # What the function made is ours to close; a person may go on with an iterator.
+            if self.repeatable and hasattr(batches, "close"):
+                batches.close()
+
+    def _pieces(self, number: int, batch: object) -> Iterator[Any]:
+        """The rows of a batch as the first batch was, in parts of moderate size."""
+        data, names, _ = _numbers(number, batch, self._asked)
+        place = {"batch": number}
+        order = None
+        if names is not None and self.columns is not None:
+            order = order_of(names, self.columns, f"batch {number}", "the first batch", place)
+        if data.shape[1] != self.p:
+            raise ShapeError(
+                f"batch {number} has {data.shape[1]} columns, the first has {self.p}",
+                place=place,
+                hint="Give every batch the same columns.",
+            )
+        if data.dtype.itemsize > self.dtype.itemsize:
+            raise ParameterError(
+                f"batch {number} needs float64, the first is float32: digits would be lost",
+                place=place,
+                hint="Give all batches one precision, such as batch.astype(np.float64).",
+            )
+        m = data.shape[0]
+        # Of sparse rows only what is stored takes memory, unless they are or become dense.
+        stays_sparse = sp.issparse(data) and self.stored is not None
+        step = max(1, m * _NUMBERS // (max(m, data.nnz) if stays_sparse else m * self.p))
+        for start in range(0, m, step):
+            piece = data[start : start + step]
+            yield self._own(piece if order is None else reordered(piece, order))
+
+    def _own(self, piece: Any) -> Any:
+        """A copy that no later batch can change, in C order or CSR as the first batch was."""
+        if self.stored is not None:
+            # A slice of a CSR array is a copy already.
+            return from_sparse(sp.csr_array(piece)).astype(self.dtype, copy=False)
+        dense = piece.toarray() if sp.issparse(piece) else piece
+        # 0.25 ms for 8 MB, where their summary takes 9 ms: a generator that fills the same
+        # array again and again would otherwise change rows that wait to be summed.
+        return np.array(dense, dtype=self.dtype, order="C")
+
+
+def _with_first(first: tuple[int, object], others: _Numbered) -> _Numbered:
+    yield first
+    yield from others
+
+
+def _iterable(rows: _Batchwise) -> Iterable[Any]:
+    """What gives the batches; a function is called for it."""
+    made = rows() if callable(rows) and not isinstance(rows, Iterator) else rows
+    whole = isinstance(made, str | bytes | PurePath | np.ndarray) or sp.issparse(made)
+    if whole or is_frame(made) or not isinstance(made, Iterable):
+        raise ParameterError(
+            f"expected an iterator of batches, got {type(made).__name__}",
+            hint="Give a list of one batch for a single one, and files by their names.",
+        )
+    return made
+
+
+def _is_empty(batch: object) -> bool:
+    shape = getattr(batch, "shape", None)
+    if isinstance(shape, tuple):
+        return shape[:1] == (0,)
+    return isinstance(batch, list) and not batch
+
+
+def _numbers(
+    number: int, batch: object, asked: tuple[str, ...] | None
+) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...]]:
+    """Rows of a batch, their names and the columns left unused; errors say which batch."""
+    try:
+        return _read(batch, asked)
+    except PrincompError as error:
+        raise type(error)(
+            f"batch {number}: {error.message}",
+            place={"batch": number, **error.place},
+            hint=error.hint,
+        ) from None
+    except (ValueError, TypeError) as error:
+        reason = next(iter(str(error).splitlines()), "")
+        raise ParameterError(
+            f"batch {number}: a {type(batch).__name__} cannot be taken for rows: {reason}",
+            place={"batch": number},
+            hint=_BATCH,
+        ) from error
+
+
+def _read(
+    batch: Any, asked: tuple[str, ...] | None
+) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...]]:
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(batch, arrow.RecordBatch):
+        batch = arrow.Table.from_batches([batch])
+    if is_frame(batch):
+        table = from_frame(batch, columns=asked)
+        return in_memory(table)[0], table.columns, table.unused
+    if isinstance(batch, str | bytes | PurePath):
+        raise ParameterError(
+            f"{str(batch)!r} is text where a batch of rows must stand",
+            hint="Files are given by name, not opened: fit('rows.csv').",
+        )
+    shape = np.shape(batch)
+    if len(shape) != 2:
+        raise ShapeError(
+            f"a batch has rows and columns, this {type(batch).__name__} the shape {shape}",
+            hint="batch.reshape(1, -1) makes one row of it." if len(shape) == 1 else _BATCH,
+        )
+    if asked is not None and shape[1] != len(asked):
+        raise ShapeError(
+            f"{len(asked)} column names do not fit {shape[1]} columns",
+            hint="Give one name for each column.",
+        )
+    return in_memory(batch)[0], asked, ()

@@ -1,0 +1,215 @@
+"""Cells of tables: which are numbers, and what happens to a column of text."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import NotNumericError
+from princomp.io.readers.columns import Origin
+
+__all__ = [
+    "LARGEST_INTEGER",
+    "MISSING",
+    "TextPolicy",
+    "correct_cell",
+    "first_long_integer",
+    "index_beyond",
+    "is_text",
+    "judge_text",
+    "long_integer",
+    "looks_numeric",
+    "not_a_number",
+    "read_number",
+]
+
+TextPolicy = Literal["error", "leave out"]
+
+# Beyond this, neighbouring integers share one float64: digits would be lost without a word.
+LARGEST_INTEGER = 2**53
+
+MISSING = frozenset(
+    {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
+)
+
+# Python's float() would also take "1_000" and digits of other scripts; files mean neither.
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE
+)
+_INTEGER = re.compile(r"[+-]?0*([0-9]+)")
+_WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
+
+
+def read_number(cell: object) -> float | None:
+    """Read what a cell holds: its number, NaN if it is missing, None if it is neither."""
+    if cell is None:
+        return math.nan
+    if isinstance(cell, str):
+        written = cell.strip()
+        if _NUMBER.fullmatch(written):
+            return float(written)
+        return math.nan if written in MISSING else None
+    if isinstance(cell, Decimal):
+        return math.nan if cell.is_nan() else float(cell)
+    if isinstance(cell, numbers.Real | np.bool_):
+        return float(cell)
+    return None
+
+
+def looks_numeric(cell: object) -> bool:
+    """Whether a cell is a number or was meant as one, such as "1,5"."""
+    number = read_number(cell)
+    return _has_commas(cell) if number is None else not math.isnan(number)
+
+
+def is_text(cell: object) -> bool:
+    """Whether a cell is neither a number nor missing."""
+    return read_number(cell) is None
+
+
+def _has_commas(cell: object) -> bool:
+    return isinstance(cell, str) and _WITH_COMMAS.fullmatch(cell.strip()) is not None
+
+
+def first_long_integer(cells: Sequence[object]) -> int | None:
+    """Index of the first integer beyond 2**53 in a column that holds integers only.
+
+    In a column that also has fractions every number is rounded as a float64
+    anyway, so there nothing more is lost.
+    """
+    found = None
+    for i, cell in enumerate(cells):
+        if isinstance(cell, str):
+            match = _INTEGER.fullmatch(cell.strip())
+            if match is None:
+                if cell.strip() in MISSING:
+                    continue
+                return None
+            # Python refuses to convert integers of thousands of digits, so count them first.
+            long = len(match[1]) > 16 or int(match[1]) > LARGEST_INTEGER
+        elif isinstance(cell, numbers.Integral):
+            long = abs(int(cell)) > LARGEST_INTEGER
+        elif cell is None or (isinstance(cell, float) and math.isnan(cell)):
+            continue
+        else:
+            return None
+        if long and found is None:
+            found = i
+    return found
+
+
+def index_beyond(numbers: NDArray[Any]) -> tuple[int, ...] | None:
+    """Index of the first integer of an array that is beyond 2**53."""
+    # Shorter types cannot hold such an integer; the extremes need no temporary array.
+    if numbers.dtype.kind not in "iu" or numbers.dtype.itemsize < 8 or not numbers.size:
+        return None
+    if int(numbers.max()) <= LARGEST_INTEGER and int(numbers.min()) >= -LARGEST_INTEGER:
+        return None
+    beyond = np.argwhere((numbers > LARGEST_INTEGER) | (numbers < -LARGEST_INTEGER))[0]
+    return tuple(int(i) for i in beyond)
+
+
+def long_integer(column: str, i: int, value: object, origin: Origin) -> NotNumericError:
+    """Make the error for an integer of more digits than a float64 holds."""
+    words, place = origin.cell(column, i)
+    return NotNumericError(
+        f"{words}: the integer {str(value).strip()} is beyond 2**53 = {LARGEST_INTEGER}, "
+        "so its last digits would be lost",
+        place=place,
+        hint="If these are identifiers, make the column the id column or exclude it; "
+        "if they are quantities, write them as floating-point numbers.",
+    )
+
+
+def judge_text(
+    column: str, cells: Sequence[object], *, requested: bool, text: TextPolicy, origin: Origin
+) -> NDArray[np.float64] | None:
+    """Decide on a column of text or of mixed objects.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    cells : sequence of length n
+        Its values, None where missing.
+    requested : bool
+        A person named the column, so it may not be left out; and numbers
+        written as text are taken as the numbers they are.
+    text : {"error", "leave out"}
+        What becomes of a column that holds no numbers.
+    origin : Origin
+        For the messages.
+
+    Returns
+    -------
+    ndarray of shape (n,) or None
+        The numbers; None if the column is left out.
+
+    Raises
+    ------
+    NotNumericError
+        A cell is not a number and the column may not be left out: it was
+        requested, or half or more of its nonempty cells look like numbers.
+    """
+    numbers_read = [read_number(cell) for cell in cells]
+    bad = [i for i, number in enumerate(numbers_read) if number is None]
+    if bad:
+        nonempty = [
+            cell for cell, x in zip(cells, numbers_read, strict=True) if x is None or x == x
+        ]
+        mostly_numbers = 2 * sum(map(looks_numeric, nonempty)) >= len(nonempty)
+        if requested or text == "error" or mostly_numbers:
+            raise not_a_number(column, cells, bad, len(nonempty), text, origin)
+        return None
+    long = first_long_integer(cells)
+    if long is not None:
+        raise long_integer(column, long, cells[long], origin)
+    written = [i for i, cell in enumerate(cells) if isinstance(cell, str) and looks_numeric(cell)]
+    if written and not requested:
+        words, place = origin.cell(column, written[0])
+        raise NotNumericError(
+            f"{words}: the number {cells[written[0]]!r} is written as text ({len(written)} such "
+            f"{'cell' if len(written) == 1 else 'cells'} in the column)",
+            place=place,
+            hint="Codes such as postcodes often look so. Turn the column into numbers if it "
+            "holds quantities, or leave it out.",
+        )
+    return np.array(numbers_read, dtype=np.float64)
+
+
+def correct_cell(column: str, value: object) -> str:
+    """Make the hint for a cell of text among numbers."""
+    word = str(value).strip()
+    missing = f"na=[{word!r}]" if len(word) <= 20 else "write NA"
+    return f"Correct the cell, say that it is missing ({missing}), or exclude {column!r}."
+
+
+def not_a_number(
+    column: str,
+    cells: Sequence[object],
+    bad: Sequence[int],
+    nonempty: int,
+    text: TextPolicy,
+    origin: Origin,
+) -> NotNumericError:
+    """Make the error for a column with cells ``bad`` that are not numbers."""
+    value = cells[bad[0]]
+    words, place = origin.cell(column, bad[0])
+    shown = repr(value if isinstance(value, str) else str(value))
+    if len(shown) > 60:
+        shown = f"{shown[:57]}…'"
+    of_all = f"{len(bad)} of its {nonempty} nonempty cells {'is' if len(bad) == 1 else 'are'} not"
+    if _has_commas(value):
+        hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
+    elif text == "error":
+        hint = "Leave the column out, or turn its cells into numbers."
+    else:
+        hint = correct_cell(column, value)
+    return NotNumericError(f"{words}: {shown} is not a number ({of_all})", place=place, hint=hint)

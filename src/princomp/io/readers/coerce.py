@@ -1,0 +1,50 @@
+"""Convert user input (arrays, frames, files, iterators) to rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from princomp.io.readers.memory import Rows, in_memory, is_plain
+from princomp.io.readers.source import Source, TableSource
+from princomp.io.readers.table_input import TableInput
+
+__all__ = ["Rows", "is_file", "is_plain", "rows_of"]
+
+
+def is_file(X: Any) -> bool:
+    """Whether X names a file, or several, or says how a table is read."""
+    if isinstance(X, TableInput):
+        return True
+    if isinstance(X, list | tuple):
+        return bool(X) and all(isinstance(one, str | os.PathLike) for one in X)
+    return isinstance(X, str | os.PathLike)
+
+
+def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
+    """Rows (n, p), column names and origin of an input.
+
+    Rows that are not in memory are given as a :class:`~princomp.io.readers.source.Source`.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, frame, path, list of paths, iterator, callable or Source
+    columns : list of str, optional
+        Columns to read from a file, in this order; all numeric ones by default.
+    """
+    if is_plain(X):
+        return in_memory(X)
+    if isinstance(X, TableInput):
+        X = X.open(columns)
+    elif is_file(X):
+        from princomp.io.readers.files import open_files
+
+        X = open_files(X if isinstance(X, list | tuple) else [X], columns=columns)
+    elif isinstance(X, Iterator) or (callable(X) and not isinstance(X, Source)):
+        from princomp.io.readers.batches import open_batches
+
+        X = open_batches(X, columns=columns)
+    if isinstance(X, TableSource):
+        return in_memory(X.table)
+    return (X, X.columns, X.row_origin) if isinstance(X, Source) else in_memory(X)

@@ -1,0 +1,263 @@
+"""Columns of Arrow data: which are chosen, and their numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import ShapeError
+from princomp.io.readers.cells import LARGEST_INTEGER, MISSING, index_beyond, long_integer
+from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed
+from princomp.io.readers.frames import convert, kind_name
+from princomp.io.readers.reader_errors import reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "END_OF_STREAM",
+    "Conversion",
+    "as_text",
+    "choose_fields",
+    "conversion_of",
+    "ids_of",
+    "kind_of",
+    "numbers_of",
+    "plain_array",
+    "plain_kind",
+]
+
+Conversion: TypeAlias = Literal["take", "check", "cast", "unwrap", "judge"]
+
+# What ends an Arrow stream; without it, a stream cut between two batches looks whole.
+END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+def choose_fields(
+    schema: pa.Schema, selection: Selection, origin: Origin
+) -> tuple[Choice, tuple[str, ...]]:
+    """Settle which fields of an Arrow schema are looked at, and what to say of it.
+
+    Raises
+    ------
+    ColumnError, ParameterError, ShapeError
+        As ``columns.choose``.
+    MalformedFileError
+        A name that is no text.
+    """
+    with reading(Path(origin.file or ""), "a table of Arrow or Parquet"):
+        available = schema.names  # decoded only now
+    choice = choose(available, selection, origin)
+    # pandas stores its row index among the columns; row numbers are no measurements.
+    stored = _index_columns(schema)
+    if selection.find_ids and len(stored) == 1 and not stored.intersection(selection.exclude):
+        (name,) = stored
+        if name in choice.names and not choice.requested:
+            choice = replace(choice, names=tuple(one for one in choice.names if one != name))
+        if choice.names and name in available and name not in choice.names:
+            note = f"the rows are named by the index that pandas stored, {name!r}"
+            return replace(choice, id_column=name), (note,)
+    if choice.requested:
+        return choice, ()
+    index = [name for name in choice.names if name in stored]
+    names = tuple(name for name in choice.names if name not in stored)
+    if not (index and names):
+        return choice, ()
+    note = f"left out the row index that pandas stored: {listed(index)}"
+    return replace(choice, names=names), (note,)
+
+
+def _index_columns(schema: pa.Schema) -> set[str]:
+    try:
+        stored = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        return {name for name in stored if isinstance(name, str)}
+    except (KeyError, ValueError, TypeError):
+        return set()
+
+
+def plain_kind(kind: pa.DataType) -> pa.DataType:
+    """The Arrow type that ``plain_array`` gives for arrays of type ``kind``."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain_kind(kind.storage_type)
+    if pa.types.is_run_end_encoded(kind):
+        return plain_kind(kind.value_type)
+    return kind if _known(kind, pa.types) else pa.large_string()
+
+
+def plain_array(array: pa.Array) -> pa.Array:
+    """Unwrap an Arrow array: no extension, no runs, text where nothing else is understood."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if isinstance(array.type, pa.BaseExtensionType):
+        return plain_array(array.storage)
+    if pa.types.is_run_end_encoded(array.type):
+        return plain_array(compute.run_end_decode(array))
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    if _known(array.type, pa.types):
+        return array
+    cells = [None if cell is None else str(cell) for cell in array.to_pylist()]
+    return pa.array(cells, pa.large_string())
+
+
+def as_text(array: pa.Array) -> pa.Array:
+    """Cells as text, null where missing."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        return array.cast(pa.string())
+    cells = [None if cell is None else str(cell) for cell in array.to_pylist()]
+    return pa.array(cells, pa.string())
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """What columns of an Arrow type are called in notes."""
+    import pyarrow as pa
+
+    kind = plain_kind(kind)
+    schema = pa.schema([("", kind)]).empty_table()
+    return kind_name(nw.from_native(schema, eager_only=True).schema[""])
+
+
+def conversion_of(kind: pa.DataType) -> Conversion:
+    """How the numbers of columns of an Arrow type are had, see ``numbers_of``."""
+    from pyarrow import types
+
+    plain = plain_kind(kind)
+    if not (types.is_primitive(plain) or types.is_decimal(plain) or types.is_null(plain)):
+        return "judge"
+    if types.is_temporal(plain):
+        return "judge"
+    if plain != kind:
+        return "unwrap"
+    if types.is_int64(kind) or types.is_uint64(kind):
+        return "check"
+    return "take" if types.is_floating(kind) or types.is_integer(kind) else "cast"
+
+
+def numbers_of(
+    array: pa.Array, way: Conversion, name: str, requested: bool, origin: Origin
+) -> NDArray[Any] | None:
+    """Numbers of an Arrow array of shape (n,), NaN where it is null.
+
+    Parameters
+    ----------
+    array : pyarrow.Array
+        Some rows of the column ``name``.
+    way : {"take", "check", "cast", "unwrap", "judge"}
+        Integers of 64 bits are checked to be exact as float64; columns that may be text are
+        judged as ``frames.convert`` does.
+    requested : bool
+        A person named the column.
+    origin : Origin
+        For messages.
+
+    Returns
+    -------
+    ndarray of shape (n,) or None
+        None where the column is to be left out.
+
+    Raises
+    ------
+    NotNumericError
+        With row and column.
+    """
+    if way == "judge":
+        return _judged(plain_array(array), name, requested, origin)
+    if way == "unwrap":
+        array = plain_array(array)
+        return numbers_of(array, conversion_of(array.type), name, requested, origin)
+    if way == "check":
+        _refuse_long_integers(array, name, origin)
+    elif way == "cast":
+        array = array.cast("float64")
+    numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _refuse_long_integers(array: pa.Array, name: str, origin: Origin) -> None:
+    import pyarrow.compute as compute
+
+    # On the integers themselves: as float64, 2**53 + 1 is 2**53.
+    ends = compute.min_max(array).as_py()
+    if ends["max"] is None or max(ends["max"], -ends["min"]) <= LARGEST_INTEGER:
+        return
+    cells = array.fill_null(0).to_numpy()
+    index = index_beyond(cells)
+    if index is not None:
+        raise long_integer(name, index[0], cells[index], origin)
+
+
+def _judged(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDArray[Any] | None:
+    import pyarrow as pa
+    from pyarrow import types
+
+    text = any(
+        test(array.type) for test in (types.is_string, types.is_large_string, types.is_dictionary)
+    )
+    if array.null_count == len(array) and (text or requested):
+        return np.full(len(array), np.nan)
+    if text and requested and (numbers := _written_numbers(array)) is not None:
+        return numbers
+    frame = nw.from_native(pa.table({name: array}), eager_only=True)
+    try:
+        return convert(frame, Choice((name,), requested, None), "leave out", origin).data[:, 0]
+    except ShapeError:  # no numeric column
+        return None
+
+
+def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
+    """Numbers written as text, all at once; None where their cells need a closer look."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if array.type not in (pa.string(), pa.large_string()):
+        return None
+    text = compute.utf8_trim_whitespace(array)
+    missing = compute.is_in(text, pa.array(sorted(MISSING), text.type))
+    try:
+        parsed = compute.if_else(missing, None, text).cast("float64")
+    except pa.ArrowInvalid:
+        return None
+    numbers: NDArray[Any] = parsed.to_numpy(zero_copy_only=False)
+    # Beyond 2**53 they may be integers; and Arrow takes "nan(1)" for a number, too.
+    if np.count_nonzero(np.isnan(numbers)) != parsed.null_count:
+        return None
+    return None if (np.abs(numbers) >= LARGEST_INTEGER).any() else numbers
+
+
+def ids_of(array: pa.Array) -> NDArray[np.object_]:
+    """Cells of an Arrow array as Python values, None where null."""
+    cells = plain_array(array).to_pylist()
+    # Not np.array, which would make rows of cells that are lists.
+    return np.fromiter(cells, dtype=object, count=len(cells))
+
+
+def _known(kind: pa.DataType, types: ModuleType) -> bool:
+    return any(
+        test(kind)
+        for test in (
+            types.is_boolean,
+            types.is_integer,
+            types.is_floating,
+            types.is_decimal,
+            types.is_string,
+            types.is_large_string,
+            types.is_dictionary,
+            types.is_null,
+            types.is_temporal,
+            types.is_nested,
+        )
+    )

@@ -1,0 +1,80 @@
+"""Rows of Arrow record batches, such as those of a stream that comes through a pipe."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from princomp.errors import ParameterError
+from princomp.io.readers.columnar_stream import Batches, ColumnarSource, with_row_numbers
+from princomp.io.readers.columns import ALL_COLUMNS, Selection
+from princomp.io.readers.source import Chunk
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["BatchSource"]
+
+
+class BatchSource(ColumnarSource):
+    """Rows from Arrow record batches, such as those of a stream that comes through a pipe.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of every batch.
+    batches : iterable of pyarrow.RecordBatch, or function that gives one
+        An iterable is gone through once, and the source is not ``repeatable``; a
+        function is called anew for each look at the rows.
+    selection : Selection
+    file : str
+        The name of the input in messages.
+
+    Raises
+    ------
+    ColumnError, NotNumericError, ParameterError, ShapeError
+        Its columns are not as asked, hold text, or there are none, or no rows. A column
+        of text is judged by the first batch that has rows.
+    MalformedFileError
+        ``batches`` raises an error that is not one of princomp.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        batches: Iterable[pa.RecordBatch] | Callable[[], Iterable[pa.RecordBatch]],
+        selection: Selection = ALL_COLUMNS,
+        *,
+        file: str = "Arrow batches",
+    ) -> None:
+        self.repeatable = callable(batches)
+        self._open = batches if callable(batches) else None
+        self._once = iter(()) if callable(batches) else iter(batches)
+        self._begun = False
+        super().__init__(schema, selection, file, None, whole=False)
+
+    def _batches(self, names: list[str], start: int) -> Batches:
+        given: Iterable[pa.RecordBatch] = self._once if self._open is None else self._open()
+        if not (self.repeatable or self._begun):
+            # The batch is only looked at, and put back.
+            given = list(itertools.islice(filter(len, self._once), 1))
+            self._once = itertools.chain(given, self._once)
+        yield from with_row_numbers(given)
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from number ``start`` on.
+
+        Raises
+        ------
+        ParameterError
+            The second time, where rows are seen once.
+        """
+        if self._begun:
+            raise ParameterError(
+                f"{self.file}: its rows can be read once, and were",
+                place={"file": self.file},
+                hint="Save them to a file first.",
+            )
+        self._begun = not self.repeatable
+        return super().chunks(start)

@@ -1,0 +1,170 @@
+"""Parquet and Arrow files: where their record batches come from."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from princomp.io.readers import columnar_stream
+from princomp.io.readers.columnar import END_OF_STREAM
+from princomp.io.readers.columnar_stream import KIND, Batches, ColumnarSource, with_row_numbers
+from princomp.io.readers.columns import Selection
+from princomp.io.readers.reader_errors import malformed, need, reading
+from princomp.io.readers.source import FileState
+from princomp.io.readers.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+__all__ = ["open_arrow", "open_parquet", "read_arrow", "read_parquet"]
+
+# Bytes read ahead in a Parquet file, shared by its columns: without them pyarrow would
+# hold a row group, which may be the file.
+_AHEAD = 2**25
+
+
+class _InFile(ColumnarSource):
+    """Rows of a file."""
+
+    def file_states(self) -> tuple[FileState, ...]:
+        """The file as it is now."""
+        with reading(self._where, KIND):
+            return (FileState.of(self.file),)
+
+
+class _ParquetSource(_InFile):
+    """Rows of a Parquet file, some row groups' pages at a time."""
+
+    def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
+        with _parquet_file(path, 1) as file, reading(path, "Parquet"):
+            schema, metadata = file.schema_arrow, file.metadata
+            groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        # Row numbers at which the row groups begin, and the number after the last.
+        self._begins = [0, *itertools.accumulate(groups)]
+        super().__init__(schema, selection, str(path), self._begins[-1], whole)
+        # Of the file, as the sizes of its columns cannot be asked for: of damaged metadata,
+        # pyarrow ends the process there.
+        self.nbytes = self.file_states()[0].size
+
+    def _batches(self, names: list[str], start: int) -> Batches:
+        # The group of row ``start``; those without rows are passed over by the way.
+        first = bisect.bisect_right(self._begins, start) - 1
+        with _parquet_file(self._where, len(names)) as file:
+            if file.metadata.num_rows != self._begins[-1]:
+                raise self._changed(f"it had {self._begins[-1]} rows")
+            batches = file.iter_batches(
+                batch_size=self._rows_at_once(names),
+                row_groups=range(first, len(self._begins) - 1),
+                columns=names,
+                use_threads=True,
+            )
+            yield from with_row_numbers(batches, self._begins[first])
+
+    def _rows_at_once(self, names: list[str]) -> int:
+        most = columnar_stream._DECODED // len(names)
+        if any(self._conversions[name] == "judge" for name in names):
+            # How long texts are is not known before.
+            return max(1, min(most, columnar_stream._LOOK))
+        # Each batch costs time by the column, so of many columns some more are taken.
+        return max(1, most, min(2048, 2 * most))
+
+
+def _parquet_file(path: Path, columns: int) -> pq.ParquetFile:
+    parquet = need("pyarrow.parquet", path)
+    with reading(path, "Parquet"):
+        return parquet.ParquetFile(
+            path,
+            page_checksum_verification=True,
+            pre_buffer=False,
+            buffer_size=min(2**20, max(2**14, _AHEAD // columns)),
+        )
+
+
+class _ArrowSource(_InFile):
+    """Rows of an Arrow file or stream, batch by batch."""
+
+    def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
+        pa = need("pyarrow", path)
+        with reading(path, "Arrow"), pa.OSFile(str(path)) as source:
+            reader = _arrow_opener(path, source)(source)
+            schema = reader.schema
+            self._fields = {name: i for i, name in enumerate(schema.names)}
+            # Streams do not know their rows, and older versions of pyarrow do not say them.
+            rows = reader.count_rows() if hasattr(reader, "count_rows") else None
+        super().__init__(schema, selection, str(path), rows, whole)
+        self.nbytes = self.file_states()[0].size
+
+    def _batches(self, names: list[str], start: int) -> Batches:
+        import pyarrow as pa
+
+        def fields(names: list[str]) -> Any:
+            return pa.ipc.IpcReadOptions(included_fields=[self._fields[name] for name in names])
+
+        row = 0
+        with pa.OSFile(str(self._where)) as source:
+            opener = _arrow_opener(self._where, source)
+            reader = opener(source, options=fields(names))
+            if opener is pa.ipc.open_stream:
+                yield from with_row_numbers(reader)
+                # To pyarrow, a stream cut between two batches ends there.
+                _refuse_cut_stream(self._where, source)
+                return
+            narrow = opener(source, options=fields(names[:1]))
+            for i in range(reader.num_record_batches):
+                # Where all of a batch is passed over, one column tells how many rows.
+                if row < start and row + (rows := narrow.get_batch(i).num_rows) <= start:
+                    row += rows
+                    continue
+                batch = reader.get_batch(i)
+                yield row, batch
+                row += batch.num_rows
+
+
+def _arrow_opener(path: Path, source: pa.NativeFile) -> Callable[..., Any]:
+    """What opens the Arrow data in ``source``: pyarrow's reader of files or that of streams."""
+    import pyarrow as pa
+
+    in_blocks = source.read(6) == b"ARROW1"
+    if not in_blocks:
+        _refuse_cut_stream(path, source)
+    source.seek(0)
+    return pa.ipc.open_file if in_blocks else pa.ipc.open_stream
+
+
+def _refuse_cut_stream(path: Path, source: pa.NativeFile) -> None:
+    """Raise MalformedFileError unless an opened Arrow stream has the mark of its end."""
+    source.seek(max(0, source.size() - len(END_OF_STREAM)))
+    if source.read() != END_OF_STREAM:
+        raise malformed(
+            path,
+            "is not an Arrow file, nor an Arrow stream that ends properly",
+            "It may be cut short or still being written: make or fetch it anew.",
+        )
+
+
+def open_parquet(path: Path, selection: Selection) -> ColumnarSource:
+    """Open a Parquet file. A chunk and, of each column, a page and what is read ahead are held."""
+    return _ParquetSource(path, selection)
+
+
+def open_arrow(path: Path, selection: Selection) -> ColumnarSource:
+    """Open an Arrow IPC file (also called Feather 2) or stream.
+
+    A chunk and the chosen columns of a record batch are held: a file written as one batch is held
+    as a whole.
+    """
+    return _ArrowSource(path, selection)
+
+
+def read_parquet(path: Path, selection: Selection) -> Table:
+    """Read a Parquet file whole."""
+    return _ParquetSource(path, selection, whole=True).table()
+
+
+def read_arrow(path: Path, selection: Selection) -> Table:
+    """Read an Arrow IPC file or stream whole."""
+    return _ArrowSource(path, selection, whole=True).table()

@@ -1,0 +1,340 @@
+"""Rows in chunks from Arrow record batches, which are joined or cut to one size."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import MalformedFileError, ShapeError
+from princomp.io.readers.columnar import (
+    Conversion,
+    as_text,
+    choose_fields,
+    conversion_of,
+    ids_of,
+    kind_of,
+    numbers_of,
+    plain_array,
+    plain_kind,
+)
+from princomp.io.readers.columns import Choice, Origin, Selection, listed
+from princomp.io.readers.frames import convert, left_out_notes
+from princomp.io.readers.number_text import PLAIN
+from princomp.io.readers.reader_errors import malformed, no_rows, reading
+from princomp.io.readers.row_names import name_rows
+from princomp.io.readers.source import Chunk, Source
+from princomp.io.readers.table import Table
+from princomp.linalg import empty
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["KIND", "Batches", "ColumnarSource", "with_row_numbers"]
+
+# Numbers in a chunk: 8 MB of float64.
+_NUMBERS = 2**20
+# Numbers decoded from Parquet at a time: its threads share columns out batch by batch.
+_DECODED = 2**21
+# Numbers to which smaller batches are joined.
+_JOINED = 2**16
+# Rows written at once: columns become rows here, and the lines of so many stay in cache.
+_PIECE = 4096
+# Rows by which a column of text is judged to hold numbers or not.
+_LOOK = 2**14
+# The format in messages about damaged files.
+KIND = "a table of Arrow or Parquet"
+
+# Record batches, each with the number of its first row.
+Batches: TypeAlias = "Generator[tuple[int, pa.RecordBatch]]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Later(Origin):
+    """An origin for messages about cells of rows that come after ``before`` others."""
+
+    before: int = 0
+
+    def cell(self, column: str, row: int) -> tuple[str, dict[str, Any]]:
+        return Origin.cell(self, column, row + self.before)
+
+
+def _conversions(kinds: dict[str, Any]) -> dict[str, Conversion]:
+    return {name: conversion_of(kind) for name, kind in kinds.items()}
+
+
+def _joined(batches: Batches, rows: int) -> Batches:
+    """The batches, small ones joined to ``rows`` or more: each costs time by the column."""
+    waiting: list[pa.RecordBatch] = []
+    first, count = 0, 0
+    for row, batch in batches:
+        if not waiting:
+            first, count = row, 0
+        waiting.append(batch)
+        count += batch.num_rows
+        if count >= rows:
+            yield from with_row_numbers(_as_few(waiting), first)
+            waiting = []
+    yield from with_row_numbers(_as_few(waiting), first)
+
+
+def _as_few(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    import pyarrow as pa
+
+    if len(batches) < 2:
+        return batches
+    try:
+        found: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    except pa.ArrowException:
+        # Such as categories that differ from batch to batch.
+        return batches
+    return found
+
+
+def with_row_numbers(batches: Iterable[pa.RecordBatch], row: int = 0) -> Batches:
+    """Each batch with the number of its first row."""
+    for batch in batches:
+        yield row, batch
+        row += batch.num_rows
+
+
+def _cut(batches: Iterable[tuple[int, pa.RecordBatch]], start: int, step: int) -> Batches:
+    """The batches from row ``start`` on, cut wherever ``step`` rows more are complete."""
+    for row, batch in batches:
+        at = max(0, start - row)
+        while at < batch.num_rows:
+            piece = batch.slice(at, step - (row + at - start) % step)
+            yield row + at, piece
+            at += piece.num_rows
+
+
+class ColumnarSource(Source):
+    """Rows from record batches, which a subclass provides.
+
+    Columns are chosen from the schema. Whether a column of text is left out is decided from
+    the first rows, or, where the table is read ``whole``, from all of them.
+    """
+
+    file: str
+
+    def __init__(
+        self, schema: pa.Schema, selection: Selection, file: str, rows: int | None, whole: bool
+    ) -> None:
+        choice, notes = choose_fields(schema, selection, Origin(file))
+        self._where = Path(file)
+        if selection.find_ids and choice.id_column is None:
+            self.file, self.rows = file, rows
+            choice, more = self._find_ids(schema, selection, choice)
+            notes = (*notes, *more)
+        super().__init__(
+            rows=rows,
+            p=len(choice.names),
+            dtype=np.dtype(np.float64),
+            columns=choice.names,
+            id_column=choice.id_column,
+            notes=notes,
+            file=file,
+            unused=choice.unused,
+        )
+        self._ids = () if choice.id_column is None else (choice.id_column,)
+        with reading(self._where, KIND):
+            self._kinds = {name: schema.field(name).type for name in (*choice.names, *self._ids)}
+            self._conversions = _conversions(self._kinds)
+        self._choice, self._requested = choice, choice.requested
+        if not whole:
+            self._settle(choice.names)
+
+    def _batches(self, names: list[str], start: int) -> Batches:
+        """Batches that hold the columns ``names``, each with the number of its first row.
+
+        All from row ``start`` on, perhaps also earlier ones.
+        """
+        raise NotImplementedError
+
+    def _find_ids(
+        self, schema: pa.Schema, selection: Selection, choice: Choice
+    ) -> tuple[Choice, list[str]]:
+        """Find the column that names the rows among the first one and those of text."""
+        import pyarrow as pa
+
+        with reading(self._where, KIND):
+            kinds = {name: schema.field(name).type for name in schema.names}
+        text = (pa.string(), pa.large_string(), pa.string_view())
+        labels = [schema.names[0], *(name for name in choice.names if kinds[name] in text)]
+        labels = [
+            name
+            for name in dict.fromkeys(labels)
+            if name not in selection.exclude
+            and not (choice.requested and name in choice.names)
+            and conversion_of(kinds[name]) in ("check", "take", "judge")
+        ]
+        if not labels:
+            return choice, []
+        self._kinds = {name: kinds[name] for name in labels}
+        self._conversions = _conversions(self._kinds)
+        with closing(self._checked(labels, 0)) as batches:
+            first = next((batch.slice(0, _LOOK) for _, batch in batches), None)
+        if first is None:
+            return choice, []
+        with reading(self._where, KIND):
+            columns = [plain_array(column) for column in first.columns]
+            table = pa.table([as_text(column) for column in columns], names=labels)
+        whole = self.rows == len(table)
+        return name_rows(table, schema.names[0], labels, choice, PLAIN, complete=whole)
+
+    def _settle(self, names: tuple[str, ...]) -> None:
+        """Leave out columns of text, and decide on float32 or float64."""
+        unclear = [name for name in names if self._conversions[name] == "judge"]
+        left_out = [] if self._requested else self._truths(names)
+        names = tuple(name for name in names if name not in left_out)
+        if self.rows == 0:
+            raise no_rows(self.file)
+        if unclear or self.rows is None:
+            left_out += self._without_numbers(unclear, names or self._choice.names)
+        self.columns = tuple(name for name in names if name not in left_out)
+        self.p = len(self.columns)
+        if left_out:
+            if not self.columns:
+                raise ShapeError(
+                    f"{self.file}: no numeric column; without numbers: {listed(left_out)}",
+                    place={"file": self.file},
+                    hint="Principal components need columns of numbers.",
+                )
+            order = [name for name in self._choice.names if name in left_out]
+            found = {name: kind_of(self._kinds[name]) for name in order}
+            self.notes = (*self.notes, *left_out_notes(found))
+        kinds = {
+            str(plain_kind(self._kinds[name]))
+            for name in self.columns
+            # Unasked, text is kept only where it has no cell: it gives no number.
+            if self._requested or self._conversions[name] != "judge"
+        }
+        self.dtype = np.dtype(np.float32 if kinds == {"float"} else np.float64)
+
+    def _truths(self, names: tuple[str, ...]) -> list[str]:
+        """Columns of true and false."""
+        return [name for name in names if str(plain_kind(self._kinds[name])) == "bool"]
+
+    def _without_numbers(self, unclear: list[str], names: tuple[str, ...]) -> list[str]:
+        """Those of the ``unclear`` columns that hold text; where asked for, an error."""
+        waiting = list(unclear)
+        left_out: set[str] = set()
+        empty = True
+        with closing(self._checked(unclear or [names[0]], 0)) as batches:
+            for row, batch in _cut(batches, 0, _LOOK):
+                empty = False
+                origin = _Later(self.file, before=row)
+                for name in tuple(waiting):
+                    array = batch.column(name)
+                    with reading(self._where, KIND):
+                        values = numbers_of(array, "judge", name, self._requested, origin)
+                    if values is None:
+                        left_out.add(name)
+                    # Without a cell so far, it may become either.
+                    if values is None or self._requested:
+                        waiting.remove(name)
+                if not waiting:
+                    break
+        if empty:
+            raise no_rows(self.file)
+        return [name for name in unclear if name in left_out]
+
+    def _changed(self, how: str) -> MalformedFileError:
+        hint = "Wait until it is complete, then read it again."
+        return malformed(self.file, f"changed while it was read: {how}", hint)
+
+    def _checked(self, names: list[str], start: int) -> Batches:
+        """Batches of exactly these columns, safe to compute with and not empty."""
+        kinds = [self._kinds[name] for name in names]
+        # Text, lists and runs lead by numbers into other buffers: damaged ones would lead
+        # outside of them, so each is looked at. Columns of fixed width are safe once their
+        # buffers are found as long as their rows ask for, which takes no look at the rows.
+        full = any(self._conversions[name] in ("judge", "unwrap") for name in names)
+        schema = None
+        with closing(self._batches(names, start)) as batches:
+            while True:
+                with reading(self._where, KIND):
+                    found = next(batches, None)
+                    if found is None:
+                        return
+                    row, batch = found[0], found[1].select(names)
+                    batch.validate(full=full)
+                    if schema is None or not batch.schema.equals(schema):
+                        schema = batch.schema
+                        if schema.types != kinds:
+                            raise self._changed("its columns are of other kinds now")
+                if batch.num_rows:
+                    yield row, batch
+
+    def table(self) -> Table:
+        """All rows, and all cells say what a column holds; of a source opened ``whole``."""
+        import pyarrow as pa
+
+        names = [*self._choice.names, *self._ids]
+        with closing(self._checked(names, 0)) as batches:
+            found = [batch for _, batch in batches]
+        if not found:
+            raise no_rows(self.file)
+        with reading(self._where, KIND):
+            table = pa.Table.from_batches(found)
+            del found
+            for i, field in enumerate(table.schema):
+                kind = plain_kind(field.type)
+                if kind != field.type:
+                    chunks = [plain_array(chunk) for chunk in table.column(i).chunks]
+                    table = table.set_column(i, field.name, pa.chunked_array(chunks, kind))
+        frame = nw.from_native(table, eager_only=True)
+        converted = convert(frame, self._choice, "leave out", Origin(self.file))
+        return replace(converted, notes=(*self.notes, *converted.notes))
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from number ``start`` on."""
+        step = max(1, _NUMBERS // self.p)
+        names = [*(self.columns or ()), *self._ids]
+        ids: list[NDArray[np.object_]] = []
+        filled, end = 0, 0
+        with closing(self._checked(names, start)) as batches:
+            joined = _joined(batches, max(1, _JOINED // self.p))
+            for row, piece in _cut(joined, start, step):
+                if filled == 0:
+                    block = empty((step, self.p), self.dtype)
+                end = row + piece.num_rows
+                if self.rows is not None and end > self.rows:
+                    break
+                self._write(piece, row, block[filled : filled + piece.num_rows])
+                filled += piece.num_rows
+                if self._ids:
+                    ids.append(ids_of(piece.column(self.p)))
+                if filled == step:
+                    yield Chunk(block, np.concatenate(ids) if ids else None)
+                    filled, ids = 0, []
+        if self.rows is not None and end != self.rows > start:
+            raise self._changed(f"it had {self.rows} rows")
+        if filled:
+            yield Chunk(block[:filled], np.concatenate(ids) if ids else None)
+
+    def _write(self, batch: pa.RecordBatch, row: int, block: NDArray[Any]) -> None:
+        """Write the numbers of a batch that begins with row number ``row``."""
+        origin = _Later(self.file, before=row)
+        names = self.columns or ()
+        ways = [self._conversions[name] for name in names]
+        columns = []
+        with reading(self._where, KIND):
+            for name, way, array in zip(names, ways, batch.columns, strict=False):
+                numbers = numbers_of(array, way, name, self._requested, origin)
+                if numbers is None:
+                    # Text after rows without a cell, for which the column was kept.
+                    numbers = numbers_of(array, way, name, True, origin)
+                assert numbers is not None
+                columns.append(numbers)
+        with np.errstate(invalid="ignore"):  # a NaN of any bits is NaN
+            for first in range(0, len(block), _PIECE):
+                rows = slice(first, first + _PIECE)
+                for j, numbers in enumerate(columns):
+                    block[rows, j] = numbers[rows]

@@ -1,0 +1,229 @@
+"""Which columns of a table are used, and the place of a cell in messages."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from princomp.errors import ColumnError, ParameterError, ShapeError, row_words
+from princomp.io.readers.read_options import DETECT, ReadOptions
+
+__all__ = [
+    "ALL_COLUMNS",
+    "Choice",
+    "Origin",
+    "RowPlace",
+    "Selection",
+    "choose",
+    "listed",
+    "plain_label",
+    "refuse_duplicates",
+]
+
+
+class Selection(NamedTuple):
+    """The columns that a person asks for.
+
+    Parameters
+    ----------
+    columns : sequence of str, optional
+        Columns to use, in this order; every numeric one by default. Columns without names are
+        numbered from 0 ("0", "3").
+    exclude : sequence of str
+        Columns to leave out.
+    id_column : str, optional
+        A column that names the rows; its text is kept as it stands ("007").
+    find_ids : bool
+        Find such a column where ``id_column`` is None.
+    options : ReadOptions
+        How a file is written.
+    """
+
+    columns: Sequence[str] | None = None
+    exclude: Sequence[str] = ()
+    id_column: str | None = None
+    find_ids: bool = False
+    options: ReadOptions = DETECT
+
+
+ALL_COLUMNS = Selection()
+
+
+class RowPlace(NamedTuple):
+    """Place of a row, for messages: its file, its number in it from 0, its label and its line."""
+
+    file: str | None
+    row: int
+    label: object = None
+    line: int | None = None
+
+    @property
+    def words(self) -> str:
+        """The row as messages name it, without the file."""
+        return row_words(self.row, self.label, self.line)
+
+    def known(self, **more: object) -> dict[str, object]:
+        """Return what is known, as the place of an exception."""
+        place = {**self._asdict(), **more}
+        return {key: value for key, value in place.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where rows come from, so that a message can say it.
+
+    Parameters
+    ----------
+    file : str or None
+        Name of the file, if there is one.
+    line_of : callable or None
+        Gives the line of the file on which data row ``row`` (from 0) starts.
+        Called only while an error is made, so it may read the file again.
+    label_of : callable or None
+        Gives the label of row ``row``, where rows have labels.
+    """
+
+    file: str | None = None
+    line_of: Callable[[int], int | None] | None = None
+    label_of: Callable[[int], object] | None = None
+
+    def say(self, text: str) -> str:
+        """Put the file in front of ``text``."""
+        return text if self.file is None else f"{self.file}: {text}"
+
+    def place(self, **known: object) -> dict[str, object]:
+        """Collect what is known of the place, the file included."""
+        known = {key: value for key, value in known.items() if value is not None}
+        return known if self.file is None else {"file": self.file, **known}
+
+    def place_of(self, row: int) -> RowPlace:
+        """Place of row number ``row``, from 0."""
+        label = None if self.label_of is None else self.label_of(row)
+        line = None if self.line_of is None else self.line_of(row)
+        return RowPlace(self.file, row, plain_label(label), line)
+
+    def cell(self, column: str, row: int) -> tuple[str, dict[str, Any]]:
+        """Words and place for one cell; ``row`` is counted from 0."""
+        spot = self.place_of(row)
+        return self.say(f"column {column!r} {spot.words}"), spot.known(column=column)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Columns to look at, in order; ``requested`` if a person named them."""
+
+    names: tuple[str, ...]
+    requested: bool
+    id_column: str | None
+    unused: tuple[str, ...] = ()
+
+
+def plain_label(label: object) -> object:
+    """A label as a plain value; None where it is missing."""
+    if hasattr(label, "item"):
+        label = label.item()
+    if label is None or label == "" or label != label:
+        return None
+    return label if isinstance(label, str | int | tuple) else str(label)
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Join names by commas; of many, the first ``most`` and how many more."""
+    names = list(names)
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def refuse_duplicates(names: Sequence[str], origin: Origin) -> None:
+    """Raise ColumnError if a name stands twice: it would not be clear which is meant."""
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ColumnError(
+            origin.say(f"the column names are not unique; twice or more: {listed(twice)}"),
+            place=origin.place(column=twice[0]),
+            hint="Rename the columns so that each has a name of its own.",
+        )
+
+
+def choose(available: Sequence[str], selection: Selection, origin: Origin) -> Choice:
+    """Settle which of the ``available`` columns are looked at, and in which order.
+
+    Raises
+    ------
+    ColumnError
+        A name that is not there, stands twice, or is given two roles.
+    ParameterError
+        ``columns`` is empty, or one string instead of several.
+    ShapeError
+        Nothing remains.
+    """
+    columns, exclude, id_column = selection[:3]
+    for parameter, names in (("columns", columns), ("exclude", exclude)):
+        if isinstance(names, str):
+            raise ParameterError(
+                f"{parameter} must be a list of names, got the one string {names!r}",
+                place={"parameter": parameter},
+                hint=f"Write {parameter}=[{names!r}].",
+            )
+    if columns is not None and not columns:
+        raise ParameterError(
+            "columns is an empty list, so there is nothing to analyse",
+            place={"parameter": "columns"},
+            hint="Name at least one column, or leave columns out to use every numeric one.",
+        )
+    refuse_duplicates(available, origin)
+    ids = () if id_column is None else (id_column,)
+    _refuse_unknown(available, [*(columns or ()), *exclude, *ids], origin)
+    _refuse_two_roles(selection, origin)
+    if columns is not None:
+        named = {*columns, *exclude, *ids}
+        unused = tuple(name for name in available if name not in named)
+        return Choice(tuple(columns), True, id_column, unused)
+    left_out = {*exclude, *ids}
+    remaining = tuple(name for name in available if name not in left_out)
+    if not remaining:
+        raise ShapeError(
+            origin.say("no column remains to analyse"),
+            place=origin.place(),
+            hint="Exclude fewer columns." if left_out else None,
+        )
+    return Choice(remaining, False, id_column)
+
+
+def _refuse_unknown(available: Sequence[str], asked: Sequence[str], origin: Origin) -> None:
+    known = set(available)
+    unknown = [name for name in dict.fromkeys(asked) if name not in known]
+    if not unknown:
+        return
+    guesses = [
+        guess for name in unknown for guess in difflib.get_close_matches(name, available, n=1)
+    ]
+    did_you_mean = f"Did you mean {listed(map(repr, guesses))}? " if guesses else ""
+    raise ColumnError(
+        origin.say(f"no column{'s' * (len(unknown) > 1)} {listed(map(repr, unknown))}"),
+        place=origin.place(column=unknown[0], missing=unknown, available=list(available)),
+        hint=f"{did_you_mean}There are: {listed(available, most=30)}.",
+    )
+
+
+def _refuse_two_roles(selection: Selection, origin: Origin) -> None:
+    def refuse(name: str, why: str, hint: str) -> ColumnError:
+        return ColumnError(
+            origin.say(f"column {name!r} {why}"), place=origin.place(column=name), hint=hint
+        )
+
+    for name, times in Counter(selection.columns or ()).items():
+        if times > 1:
+            raise refuse(name, f"is named {times} times in columns", "Name it once.")
+        if name in selection.exclude:
+            raise refuse(name, "is both asked for and excluded", "Name it in one of the two.")
+        if name == selection.id_column:
+            raise refuse(
+                name,
+                "cannot be the id column and one of the columns to analyse",
+                "Take it out of columns, or choose another id column.",
+            )

@@ -1,0 +1,66 @@
+"""A covariance or correlation matrix, checked before it is believed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from princomp.errors import NotFiniteError, ShapeError
+from princomp.linalg import FloatArray
+
+__all__ = ["checked_covariance", "checked_mean"]
+
+
+def checked_covariance(C: ArrayLike) -> FloatArray:
+    """A copy of C (p, p) as float64, symmetric to the bit.
+
+    Raises
+    ------
+    ShapeError, NotFiniteError
+        When C is not square, symmetric, finite and positive semi-definite.
+    """
+    matrix = np.array(C, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ShapeError(
+            f"a covariance is square, got shape {matrix.shape}",
+            hint="PCA().fit(X) takes rows",
+        )
+    if not np.isfinite(matrix).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
+        raise NotFiniteError(
+            f"the covariance holds {matrix[row, column]} at C[{row}, {column}]",
+            place={"row": row, "column": column},
+            hint="compute it from rows without missing values",
+        )
+    largest = float(np.abs(matrix).max())
+    skew = np.abs(matrix - matrix.T)
+    if skew.max() > 1e-8 * largest:
+        row, column = (int(i) for i in np.unravel_index(int(skew.argmax()), skew.shape))
+        raise ShapeError(
+            f"a covariance is symmetric, but C[{row}, {column}] = {matrix[row, column]:g} and "
+            f"C[{column}, {row}] = {matrix[column, row]:g}",
+            place={"row": row, "column": column},
+            hint="(C + C.T) / 2 is symmetric, if the difference is only rounding",
+        )
+    matrix = (matrix + matrix.T) / 2
+    lowest = float(np.linalg.eigvalsh(matrix)[0])
+    if lowest < -1e-8 * len(matrix) * largest:
+        raise ShapeError(
+            f"a covariance has no negative eigenvalue, but C has {lowest:g}",
+            hint="a correlation matrix put together pair by pair may need repair first",
+        )
+    return matrix
+
+
+def checked_mean(mean: ArrayLike, p: int) -> FloatArray:
+    """Column means (p,), from one number for all or one each."""
+    centre = np.asarray(mean, dtype=np.float64)
+    if centre.ndim == 0:
+        centre = np.full(p, float(centre))
+    if centre.shape != (p,) or not np.isfinite(centre).all():
+        raise ShapeError(
+            f"mean must be {p} finite numbers, got an array of shape {centre.shape}",
+            place={"parameter": "mean"},
+            hint="give one mean a column, or mean=0 for rows already centred",
+        )
+    return centre

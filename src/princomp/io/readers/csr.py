@@ -1,0 +1,85 @@
+"""Sparse matrices assembled from the arrays of a file, as CSR rows of floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from princomp.io.readers.columns import Origin
+from princomp.io.readers.stored_array import float_kind, refuse_long
+
+__all__ = ["as_csr", "compressed", "plain"]
+
+
+def plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Values of a type that SciPy computes with: floats, or integers of 8 bytes.
+
+    The integers are kept, so that an error can name the first beyond 2**53.
+    """
+    wide = values.dtype.kind in "iu" and values.dtype.itemsize == 8
+    kind = values.dtype.newbyteorder("=") if wide else float_kind(values.dtype)
+    return values.astype(kind, copy=False)
+
+
+def compressed(
+    layout: str,
+    values: NDArray[Any],
+    indices: NDArray[Any],
+    ends: NDArray[Any],
+    shape: tuple[int, int],
+) -> Any:
+    """Assemble a matrix in CSR or CSC format.
+
+    Raises
+    ------
+    ValueError
+        The parts do not fit together. SciPy would follow indices outside of the matrix;
+        so this is to be called inside of ``reading``.
+    """
+    # Indices of 4 bytes wherever they suffice: half the memory, and faster.
+    kind = np.int32 if max(*shape, len(values)) < 2**31 else np.int64
+    length = shape[1] if layout == "csr" else shape[0]
+    # Checked before they are shortened, which could turn an index out of range into a valid one.
+    for array, bound in ((indices, length), (ends, len(values) + 1)):
+        if array.size and not 0 <= int(array.min()) <= int(array.max()) < bound:
+            raise ValueError(f"the sparse matrix is damaged: an index is not in 0 to {bound - 1}")
+    make = sp.csr_array if layout == "csr" else sp.csc_array
+    parts = (plain(values), indices.astype(kind, copy=False), ends.astype(kind, copy=False))
+    matrix = make(parts, shape=shape)
+    if (np.diff(matrix.indptr) < 0).any() or matrix.indptr[-1] != len(values):
+        raise ValueError("the sparse matrix is damaged: its rows do not end one after the other")
+    return matrix
+
+
+def as_csr(
+    matrix: Any,
+    taken: NDArray[np.intp] | None,
+    first: int,
+    label: Callable[[int], str],
+    origin: Origin,
+) -> Any:
+    """Columns of a matrix in CSR or CSC as CSR of floats, sorted, duplicates summed.
+
+    ``first`` is the number of its first row; ``label`` names its columns once taken.
+
+    Raises
+    ------
+    NotNumericError
+        An integer beyond 2**53.
+    """
+    chosen = matrix if taken is None else matrix[:, taken]
+
+    def cell(index: tuple[int, ...]) -> tuple[str, int]:
+        entries = chosen.tocoo()
+        # These are in the order of the values.
+        return label(int(entries.col[index[0]])), first + int(entries.row[index[0]])
+
+    refuse_long(chosen.data, cell, origin)
+    rows = sp.csr_array(chosen.astype(float_kind(chosen.dtype), copy=False))
+    if not rows.has_canonical_format:
+        rows.sum_duplicates()
+    return rows

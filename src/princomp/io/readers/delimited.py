@@ -1,0 +1,368 @@
+"""Tables from CSV and TSV files, plain or compressed."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import NotNumericError
+from princomp.io.readers.cells import (
+    LARGEST_INTEGER,
+    first_long_integer,
+    long_integer,
+    not_a_number,
+)
+from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed
+from princomp.io.readers.delimited_detect import LOOK, detect
+from princomp.io.readers.delimited_pieces import Dialect, raw_bytes, refuse_damage
+from princomp.io.readers.delimited_text import Header, line_of, read_header, structure_error
+from princomp.io.readers.frames import LeftOut, convert
+from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit, quantity_in, unit_of
+from princomp.io.readers.reader_errors import need, reading
+from princomp.io.readers.row_names import name_rows, refuse_totals, without_last_rows
+from princomp.io.readers.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "Judged",
+    "Reader",
+    "are_whole",
+    "cast_text",
+    "detected",
+    "judge",
+    "may_have_lost_digits",
+    "read_delimited",
+    "refuse_long_integers",
+]
+
+
+def read_delimited(
+    path: Path, selection: Selection, *, delimiter: str | None, compression: str | None
+) -> Table:
+    """Read a delimited file whole; ``compression`` is None, "gzip" or "zstd"."""
+    dialect = detected(path, selection, delimiter, compression)
+    return judge(dialect, selection, complete=True).table
+
+
+def detected(
+    path: Path, selection: Selection, delimiter: str | None, compression: str | None
+) -> Dialect:
+    """How a file is written."""
+    need("pyarrow.csv", path)
+    with reading(path, "delimited text"), raw_bytes(path, compression) as stream:
+        first = stream.read(LOOK)
+    return detect(
+        first, path, separator=delimiter, compression=compression, options=selection.options
+    )
+
+
+class Judged(NamedTuple):
+    """A table, and what was settled about its columns.
+
+    Parameters
+    ----------
+    table : Table
+    header : Header
+    choice : Choice
+        With the column that names the rows.
+    booleans : set of str
+        Columns of true and false.
+    units : dict
+        Columns whose numbers have a unit.
+    """
+
+    table: Table
+    header: Header
+    choice: Choice
+    booleans: set[str]
+    units: dict[str, Unit]
+
+
+def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
+    """Read the chosen columns, and settle which of them hold numbers, and which names the rows.
+
+    ``complete`` tells that the text has all rows: then those that are none are looked for.
+    """
+    header = read_header(dialect)
+    origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row, header.lines))
+    choice = choose(header.names, selection, origin)
+    known = () if choice.id_column is None else (choice.id_column,)
+    labels = (header.names[0], *header.labels) if selection.find_ids and not known else ()
+    if choice.requested:
+        labels = tuple(name for name in labels if name not in choice.names)
+    labels = tuple(name for name in labels if name not in selection.exclude)
+    names = list(dict.fromkeys((*choice.names, *known, *labels)))
+    read = Reader(dialect, header)
+    with reading(dialect.path, dialect.kind):
+        table = read.typed(names, {*known, *labels})
+        if table is None:
+            table = read.as_text(names)
+            if table is None:
+                raise structure_error(dialect, header)
+        refuse_damage(dialect)
+    notes = [*dialect.notes, *header.notes]
+    if complete:
+        table = without_last_rows(table, dialect, notes)
+    if labels:
+        first = header.names[0]
+        choice, more = name_rows(table, first, labels, choice, dialect.numbers, complete=complete)
+        notes += more
+        table = table.select([*choice.names, *filter(None, [choice.id_column])])
+    if complete:
+        refuse_totals(table, dialect, origin)
+    table, units = _cast_columns(table, choice, dialect.numbers, origin)
+    if complete:
+        refuse_totals(table, dialect, origin)
+    notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
+    for name in choice.names:
+        if str(table.column(name).type) == "double":
+            values = table.column(name).to_numpy()
+            if may_have_lost_digits(values) and are_whole(values):
+                refuse_long_integers(read, name, origin)
+    if complete and not choice.requested:
+        empty = [name for name in choice.names if table.column(name).null_count == len(table)]
+        if empty and len(empty) < len(choice.names) and len(table):
+            left = tuple(name for name in choice.names if name not in empty)
+            choice = replace(choice, names=left)
+            what = "column" if len(empty) == 1 else "columns"
+            notes.append(LeftOut(f"left out {len(empty)} empty {what}: {listed(empty)}"))
+    converted = convert(
+        nw.from_native(table, eager_only=True), choice, "leave out", origin, kinds=read.kinds
+    )
+    if converted.ids is not None:
+        converted.ids[converted.ids == ""] = None
+    booleans = {field.name for field in table.schema if str(field.type) == "bool"}
+    # Its lines are counted in the file: the text would stay in memory.
+    file = replace(dialect, text=None)
+    converted = replace(
+        converted,
+        notes=(*notes, *converted.notes),
+        line_of=lambda row: line_of(file, row, header.lines),
+    )
+    return Judged(converted, header, choice, booleans, units)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads columns by pyarrow; all readings give None where it finds a fault."""
+
+    dialect: Dialect
+    header: Header
+    block_size: int = 1 << 20
+    threads: bool = True
+    kinds: dict[str, str] = field(default_factory=dict)
+
+    def typed(self, names: Sequence[str], text: Collection[str]) -> pa.Table | None:
+        """Read with the types that the first block suggests; None if a later cell differs.
+
+        Columns ``text`` stay what they are; ``kinds`` tells which others are dates or times.
+        """
+        import pyarrow as pa
+        import pyarrow.csv as pa_csv
+
+        def types_of_first_block() -> pa.Schema:
+            with (
+                self._stream() as stream,
+                pa_csv.open_csv(stream, **self._options(names)) as reader,
+            ):
+                return reader.schema
+
+        schema = self._try(types_of_first_block)
+        if schema is None:
+            return None
+        # Integers and empty columns are read as floats: a later cell may hold a fraction.
+        number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+        types = {}
+        for one in schema:
+            if one.name not in text and any(test(one.type) for test in number):
+                types[one.name] = pa.float64()
+            elif one.name not in text and pa.types.is_boolean(one.type):
+                types[one.name] = pa.bool_()
+            else:
+                # Dates, too: they are shown as they stand in the file.
+                types[one.name] = pa.string()
+                if pa.types.is_temporal(one.type):
+                    self.kinds[one.name] = "time" if pa.types.is_time(one.type) else "date"
+        return self.read(names, types)
+
+    def as_text(self, names: Sequence[str]) -> pa.Table | None:
+        """Read every cell as it stands; None if even that fails."""
+        import pyarrow as pa
+
+        return self.read(names, dict.fromkeys(names, pa.string()))
+
+    def read(self, names: Sequence[str], types: dict[str, Any]) -> pa.Table | None:
+        """Read columns as what ``types`` says."""
+
+        def read() -> pa.Table:
+            import pyarrow.csv as pa_csv
+
+            with self._stream() as stream:
+                return pa_csv.read_csv(stream, **self._options(names, types))
+
+        return self._try(read)
+
+    def _try(self, read: Callable[[], Any]) -> pa.Table | None:
+        import pyarrow as pa
+
+        while True:
+            try:
+                return read()
+            except pa.ArrowInvalid as error:
+                # A row must fit into a block; very wide tables need larger ones.
+                if "straddling" not in str(error) or self.block_size >= 1 << 30:
+                    return None
+                self.block_size *= 8
+
+    def _stream(self) -> Any:
+        import pyarrow as pa
+
+        if self.dialect.text is not None:
+            return pa.BufferReader(self.dialect.text)
+        if not self.dialect.is_clean:
+            return pa.PythonFile(self.dialect.binary(), "r")
+        return pa.input_stream(str(self.dialect.path), compression=self.dialect.compression)
+
+    def _options(self, names: Sequence[str], types: dict[str, Any] | None = None) -> dict[str, Any]:
+        import pyarrow.csv as pa_csv
+
+        return {
+            "read_options": pa_csv.ReadOptions(
+                column_names=self.header.names,
+                skip_rows=self.header.lines,
+                block_size=self.block_size,
+                use_threads=self.threads,
+            ),
+            # Without newlines_in_values a quoted line end at the border of two blocks
+            # would split its row, possibly without an error.
+            "parse_options": pa_csv.ParseOptions(
+                delimiter=self.dialect.delimiter, newlines_in_values=True
+            ),
+            "convert_options": pa_csv.ConvertOptions(
+                include_columns=list(names),
+                column_types=types,
+                null_values=sorted(self.dialect.numbers.missing),
+                decimal_point=self.dialect.numbers.decimal,
+            ),
+        }
+
+
+def _cast_columns(
+    table: pa.Table, choice: Choice, numbers: NumberFormat, origin: Origin
+) -> tuple[pa.Table, dict[str, Unit]]:
+    """Turn text columns into numbers or booleans where all their cells allow it."""
+    import pyarrow as pa
+
+    units: dict[str, Unit] = {}
+    for i, name in enumerate(table.column_names):
+        column = table.column(i)
+        if name == choice.id_column or column.type != pa.string():
+            continue
+        cast, unit = _cast_column(column, numbers)
+        if cast is None:
+            if not choice.requested:
+                _refuse_units(name, column.to_pylist(), origin)
+            if not numbers.is_plain:
+                # A cell that is no number as numbers are written here may be one elsewhere.
+                _refuse_mixed(name, column.to_pylist(), choice.requested, numbers, origin)
+            continue
+        if unit is not None:
+            units[name] = unit
+        table = table.set_column(i, name, cast)
+    return table, units
+
+
+def _cast_column(
+    column: pa.ChunkedArray, numbers: NumberFormat
+) -> tuple[pa.ChunkedArray | None, Unit | None]:
+    import pyarrow as pa
+
+    # Most text shows itself in the first rows, which spares a search of all.
+    unit = unit_of(column[:100].to_pylist(), numbers)
+    for kind in (pa.float64(), pa.bool_()):
+        if cast_text(column[:100], kind, numbers, unit) is None:
+            continue
+        cast = cast_text(column, kind, numbers, unit)
+        if cast is not None:
+            return cast, unit
+    return None, None
+
+
+def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
+    """Refuse a column of quantities in several units."""
+    present = [(i, cell) for i, cell in enumerate(cells) if cell]
+    found = [(i, cell, unit) for i, cell in present if (unit := quantity_in(cell)) is not None]
+    units = Counter(unit for _, _, unit in found)
+    if len(found) < 0.9 * len(present) or not any(str(unit) for unit in units) or len(units) < 2:
+        return
+    usual = units.most_common(1)[0][0]
+    i, cell = next((i, cell) for i, cell, unit in found if unit != usual)
+    words, place = origin.cell(name, i)
+    raise NotNumericError(
+        f"{words}: {cell!r} is not in the unit of most cells, {str(usual)!r}",
+        place=place,
+        hint=f"Write the column in one unit, or exclude {name!r}.",
+    )
+
+
+def _refuse_mixed(
+    name: str, cells: list[str | None], requested: bool, numbers: NumberFormat, origin: Origin
+) -> None:
+    """Refuse a column of which at least half are numbers."""
+    values = [math.nan if cell is None else numbers.number(cell) for cell in cells]
+    bad = [i for i, value in enumerate(values) if value is None]
+    count = sum(value is not None and value == value for value in values)
+    if bad and (requested or count >= len(bad)):
+        raise not_a_number(name, cells, bad, count + len(bad), "leave out", origin)
+
+
+def cast_text(
+    cells: pa.ChunkedArray,
+    kind: pa.DataType,
+    numbers: NumberFormat = PLAIN,
+    unit: Unit | None = None,
+) -> pa.ChunkedArray | None:
+    """Turn a text column into one of type ``kind``; None unless all its cells allow it."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if kind == pa.bool_():
+        numbers, unit = NumberFormat(na=numbers.na), None
+    try:
+        return compute.cast(numbers.canonical(cells, unit), kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def are_whole(values: NDArray[np.float64]) -> bool:
+    """Whether all are whole numbers, infinite or NaN."""
+    return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
+
+
+def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
+    """Whether some are as large as 2**53, so that as integers they may have been others."""
+    # Infinities count: integers of hundreds of digits are read as such.
+    return bool(np.fmax.reduce(np.abs(values), initial=0.0) >= LARGEST_INTEGER)
+
+
+def refuse_long_integers(read: Reader, name: str, origin: Origin, before: int = 0) -> None:
+    """Raise NotNumericError for an integer beyond 2**53, unless some cell is no integer.
+
+    ``before`` counts the rows before those of ``read``.
+    """
+    with reading(read.dialect.path, read.dialect.kind):
+        table = read.as_text([name])
+    cells = [] if table is None else table.column(name).to_pylist()
+    long = first_long_integer(cells)
+    if long is not None:
+        raise long_integer(name, before + long, cells[long], origin)

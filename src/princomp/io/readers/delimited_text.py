@@ -1,0 +1,265 @@
+"""Delimited text as it is written: its line of names, its records, and where a fault stands.
+
+The rows themselves are read by pyarrow, in ``delimited`` and ``delimited_stream``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import itertools
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from princomp.errors import DataError, ShapeError, row_words
+from princomp.io.readers.columns import listed
+from princomp.io.readers.delimited_pieces import Dialect, refuse_damage
+from princomp.io.readers.reader_errors import malformed, reading
+
+__all__ = ["Header", "line_of", "read_header", "structure_error"]
+
+
+# Records that are looked at.
+_SAMPLE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Names of the columns, and how many lines of the file they and blanks before them take.
+
+    Parameters
+    ----------
+    names : list of str
+    lines : int
+    notes : tuple of str
+        What was detected.
+    labels : tuple of str
+        Columns that may name the rows, as far as the first rows show it.
+    """
+
+    names: list[str]
+    lines: int
+    notes: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+def read_header(dialect: Dialect) -> Header:
+    """Read and check the lines of column names.
+
+    Raises
+    ------
+    ShapeError, MalformedFileError
+        Also where it is not clear whether the first line holds names.
+    """
+    path = dialect.path
+    with reading(path, dialect.kind):
+        records = _sample(dialect)
+    if not records:
+        raise ShapeError(
+            f"{path}: no rows, the file is empty",
+            place={"file": str(path)},
+            hint="The first line must name the columns; the rows follow.",
+        )
+    line, _, first = records[0]
+    text = dialect.delimiter.join(first)
+    if not _is_utf8(text) or "\0" in text:
+        raise malformed(
+            path,
+            "the first line is not UTF-8 text",
+            "Save the table as CSV in UTF-8, or give its encoding=.",
+            line=line,
+        )
+    cells = [[cell.strip() for cell in record] for _, _, record in records]
+    count, notes = (dialect.header, ()) if dialect.header is not None else _header(dialect, cells)
+    count = min(count, len(records))
+    if count == 0:
+        names, lines = [f"x{j}" for j in range(len(first))], 0
+    else:
+        names = [
+            " ".join(filter(None, parts)) for parts in zip_longest(*cells[:count], fillvalue="")
+        ]
+        lines = records[count - 1][1]
+    names, more = _fitted(dialect, names, cells[count:], records, count)
+    if dialect.header is None and count == 1:
+        _refuse_second_header(dialect, names, cells, records)
+    labels = _labels(names, cells[count:], dialect)
+    return Header(names, lines, (*notes, *more), labels)
+
+
+def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
+    """The first records; fewer where something is wrong with one, as is said later."""
+    found: list[tuple[int, int, list[str]]] = []
+    try:
+        found.extend(itertools.islice(dialect.records(), _SAMPLE))
+    except csv.Error:
+        if not found:
+            raise
+    return found
+
+
+def _header(dialect: Dialect, cells: list[list[str]]) -> tuple[int, tuple[str, ...]]:
+    """Whether the first line holds names: 1, or 0; refused where that is not clear."""
+    first, number = [cell for cell in cells[0] if cell], dialect.numbers.number
+    values = [x for cell in first if (x := number(cell)) is not None]
+    if not values or 2 * len(values) < len(first) or all(x != x for x in values):
+        return 1, ()
+    repeated = len(set(first)) < len(first)
+    fractions = any(x % 1 for x in values if math.isfinite(x))
+    steps = {b > a for a, b in itertools.pairwise(values)}
+    if len(values) == len(first):
+        # Names are unique; wavelengths and years rise or fall.
+        is_data = len(values) > 1 and (repeated or (fractions and len(steps) > 1))
+    else:
+        below = [set(column) for column in zip(*cells[1:], strict=False)]
+        texts = [(j, cell) for j, cell in enumerate(cells[0]) if cell and number(cell) is None]
+        is_data = fractions and any(j < len(below) and cell in below[j] for j, cell in texts)
+    if is_data:
+        return 0, (
+            "the first line holds numbers, so it is a row, and columns are called x0, x1, …",
+        )
+    raise malformed(
+        dialect.path,
+        f"the first line holds numbers ({listed(first, most=4)}): does it name the columns, or is "
+        "it the first row?",
+        "Say which: header=True where it holds column names, header=False where it is a row.",
+        line=1 + dialect.skip,
+    )
+
+
+def _fitted(
+    dialect: Dialect,
+    names: list[str],
+    rows: list[list[str]],
+    records: list[tuple[int, int, list[str]]],
+    count: int,
+) -> tuple[list[str], tuple[str, ...]]:
+    """Names of as many columns as the rows have, where it is clear how they belong together."""
+    notes: tuple[str, ...] = ()
+    width, often = Counter(map(len, rows)).most_common(1)[0] if rows else (len(names), 0)
+    number = dialect.numbers.number
+    titled = len(names) == 1 and width > 1 and all(number(cell) is None for cell in rows[0] if cell)
+    if often == len(rows) and often and count and not titled:
+        if width == len(names) + 1 and all(row[-1] == "" for row in rows):
+            names = [*names, ""]
+        elif width == len(names) + 1:
+            names = ["", *names]
+            notes = ("line 1 has one name less than there are columns: the first one has none",)
+        elif width == len(names) - 1 and names[-1] == "":
+            names = names[:-1]
+    if len(names) == 1 and width > 1 and 2 * often > len(rows):
+        line = next(first for first, _, record in records[count:] if len(record) == width)
+        raise malformed(
+            dialect.path,
+            f"line {records[0][0]} has 1 field, and lines from {line} on have {width}",
+            f"If the lines before are no part of the table, leave them out: skip={line - 1}.",
+            line=records[0][0],
+        )
+    # Tables written by R and pandas leave the name of the row labels empty.
+    unnamed = "row" if "row" not in names else "column 1"
+    return [name or (f"column {j}" if j > 1 else unnamed) for j, name in enumerate(names, 1)], notes
+
+
+def _refuse_second_header(
+    dialect: Dialect,
+    names: list[str],
+    cells: list[list[str]],
+    records: list[tuple[int, int, list[str]]],
+) -> None:
+    """Refuse a second line of names or units, such as "cm" above numbers only."""
+    if len(cells) < 4 or len(cells[1]) != len(names):
+        return
+    numbers = dialect.numbers
+    if any(cell and not numbers.is_text(cell) for cell in cells[1]):
+        return
+    below = [row for row in cells[2:] if len(row) == len(names)]
+    above = [
+        j
+        for j, cell in enumerate(cells[1])
+        if cell and below and all(not numbers.is_text(row[j]) for row in below)
+    ]
+    if above:
+        line, shown = records[1][0], cells[1][above[0]]
+        raise malformed(
+            dialect.path,
+            f"line {line} holds no numbers ({shown!r} in column {names[above[0]]!r}), and all "
+            "lines below do: is it a second line of names or units?",
+            "header=2 joins both lines to names; or write NA in cells that are missing.",
+            line=line,
+        )
+
+
+def _labels(names: list[str], rows: list[list[str]], dialect: Dialect) -> tuple[str, ...]:
+    """Columns of text that differs in all rows looked at."""
+    found = []
+    for j, name in enumerate(names):
+        column = [row[j] for row in rows if j < len(row)]
+        if len(set(column)) == len(column) > 1 and all(map(dialect.numbers.is_text, column)):
+            found.append(name)
+    return tuple(found)
+
+
+def _is_utf8(text: str) -> bool:
+    # Bytes that are not UTF-8 were read as lone surrogates, which cannot be encoded.
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def structure_error(dialect: Dialect, header: Header, rows: int = 0, lines: int = 0) -> DataError:
+    """Find why not even text could be read, and say where.
+
+    ``rows`` and ``lines`` are before the text, those of the names not among them.
+    """
+    path, p = dialect.path, len(header.names)
+    try:
+        refuse_damage(dialect, lines)
+    except DataError as error:
+        return error
+    with dialect.open() as file:
+        for line, text in enumerate(file, start=lines + 1):
+            if not _is_utf8(text):
+                return malformed(
+                    path,
+                    f"line {line} is not UTF-8 text",
+                    "Save the table in UTF-8, or give its encoding, such as encoding='cp1252'.",
+                    line=line,
+                )
+    row = rows
+    for line, _, record in dialect.records():
+        if line <= header.lines:
+            continue
+        row += 1
+        if len(record) != p:
+            many = "field" if len(record) == 1 else "fields"
+            return malformed(
+                path,
+                f"{row_words(row - 1, line=lines + line)} has {len(record)} {many}, "
+                f"but the first line names {p} columns",
+                "Decimal commas and unquoted text with commas make such rows; "
+                "a last row of few fields means that the file is cut short.",
+                row=row - 1,
+                line=lines + line,
+            )
+    if row == 0:
+        return ShapeError(
+            f"{path}: no rows, only the line of column names",
+            place={"file": str(path)},
+            hint="Principal components need at least two rows of numbers.",
+        )
+    return malformed(
+        path,
+        f"cannot be read as {dialect.kind}",
+        "It may be damaged: make or fetch it anew.",
+    )
+
+
+def line_of(dialect: Dialect, row: int, names: int = 0) -> int | None:
+    """Line on which data row ``row``, from 0, starts, after ``names`` lines of names."""
+    with contextlib.suppress(OSError, EOFError, csv.Error):
+        rows = (line for line, _, _ in dialect.records() if line > names)
+        return next(itertools.islice(rows, row, None), None)
+    return None

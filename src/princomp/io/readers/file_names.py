@@ -1,0 +1,87 @@
+"""Names of files: patterns, and parts inside of a file."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from princomp.errors import InputNotFoundError, ParameterError
+
+__all__ = ["expanded"]
+
+
+def expanded(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Expand the patterns among some names to files.
+
+    Parameters
+    ----------
+    names : sequence of path
+        Each "path" or "path::inside". A path with ``*``, ``?`` or ``[`` that is not itself
+        there is a pattern (``**`` for folders of any depth), and the part inside belongs to
+        each of its files. What it finds stands in natural order: part2 before part10.
+
+    Returns
+    -------
+    list of Path
+        With the part inside, as it was given.
+
+    Raises
+    ------
+    InputNotFoundError
+        A pattern that finds nothing.
+    ParameterError
+        A file that is named twice: its rows would count twice.
+    """
+    if isinstance(names, str | os.PathLike):
+        raise ParameterError(
+            f"expected a list of names, got the one name {os.fspath(names)!r}",
+            hint=f"Write [{os.fspath(names)!r}].",
+        )
+    found = [path for name in names for path in _meant(os.fspath(name))]
+    seen: dict[tuple[Path, str], Path] = {}
+    for path in found:
+        outside, _, inside = _split(str(path))
+        file = (Path(outside).resolve(), inside)
+        if file in seen:
+            also = "" if seen[file] == path else f" (also as {seen[file]})"
+            raise ParameterError(
+                f"{path}: is named twice{also}, so its rows would count twice",
+                place={"file": str(path)},
+                hint="Name each file once; patterns may overlap.",
+            )
+        seen[file] = path
+    return found
+
+
+def _split(name: str) -> tuple[str, str, str]:
+    return (name, "", "") if os.path.exists(name) else name.partition("::")
+
+
+def _meant(name: str) -> list[Path]:
+    path, colons, inside = _split(name)
+    if not any(sign in path for sign in "*?[") or os.path.exists(path):
+        return [Path(name)]
+    # A folder is a table only where it is a store of arrays.
+    found = [
+        Path(match)
+        for match in glob.glob(path, recursive=True)
+        if not os.path.isdir(match) or match.rstrip(os.sep).endswith(".zarr")
+    ]
+    if not found:
+        raise InputNotFoundError(
+            f"{name}: no file has a name like this",
+            place={"file": name},
+            hint=f"The current folder is {Path.cwd()}.",
+        )
+    return [Path(f"{match}{colons}{inside}") for match in sorted(found, key=_natural)]
+
+
+def _natural(path: Path) -> tuple[list[list[str | int]], str]:
+    """A key that compares runs of digits as numbers."""
+    # Splitting puts text at even and digits at odd places, so that like is compared with like.
+    pieces = [re.split("([0-9]+)", part) for part in path.parts]
+    key = [[int(s) if j % 2 else s for j, s in enumerate(piece)] for piece in pieces]
+    return key, str(path)

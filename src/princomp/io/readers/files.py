@@ -1,0 +1,287 @@
+"""Rows from files, by the ending of their name: read whole where small, else chunk by chunk."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from princomp.errors import ColumnError, InputNotFoundError, ParameterError, PrincompError
+from princomp.io.readers.columns import Selection
+from princomp.io.readers.materialize import read_if_small
+from princomp.io.readers.read_options import DETECT, ReadOptions
+from princomp.io.readers.source import Source, TableSource
+from princomp.io.readers.table import Table
+
+__all__ = ["ENDINGS", "ending_of", "open_files", "open_source", "parts_of", "read_table"]
+
+
+class Format(NamedTuple):
+    """How files of one format are read.
+
+    Parameters
+    ----------
+    module : str
+        Of this package.
+    opener : str
+        The function of it that makes a Source: ``opener(path, selection, **options)``, with
+        ``inside`` among the options where files of the format have parts.
+    options : mapping
+    whole : str, optional
+        Module and function that makes a Table of a small file, where text in a column may tell
+        whether it holds numbers: then all cells are looked at, not the first ones alone.
+    has_parts : bool
+        A file may hold several arrays; the one that is meant follows "::".
+    """
+
+    module: str
+    opener: str
+    options: Mapping[str, str | None] = MappingProxyType({})
+    whole: str | None = None
+    has_parts: bool = False
+
+    def source(self, path: Path, selection: Selection, inside: str | None) -> Source:
+        """Open a file, to be read in chunks."""
+        options = {**self.options, "inside": inside} if self.has_parts else self.options
+        source: Source = _function(self.module, self.opener)(path, selection, **options)
+        return source
+
+    def table(self, path: Path, selection: Selection) -> Table | None:
+        """Read a file whole, if this format needs that."""
+        if self.whole is None:
+            return None
+        read = _function(*self.whole.split("."))
+        table: Table = read(path, selection, **self.options)
+        return table
+
+
+def _function(module: str, name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = getattr(import_module(f"princomp.io.readers.{module}"), name)
+    return function
+
+
+# To add a format: write its reader as a module of this package and enter it here.
+_ARROW = Format("columnar_files", "open_arrow", whole="columnar_files.read_arrow")
+_FORMATS = {
+    **{
+        f".{name}{packed}": Format(
+            "delimited_stream",
+            "open_delimited",
+            {"delimiter": delimiter, "compression": compression},
+            whole="delimited.read_delimited",
+        )
+        for name, delimiter in (("csv", ","), ("tsv", "\t"), ("txt", None))
+        for packed, compression in (("", None), (".gz", "gzip"), (".zst", "zstd"))
+    },
+    ".xlsx": Format("workbook", "open_workbook", whole="workbook.read_workbook"),
+    ".parquet": Format("columnar_files", "open_parquet", whole="columnar_files.read_parquet"),
+    ".arrow": _ARROW,
+    ".feather": _ARROW,
+    ".ipc": _ARROW,
+    ".npy": Format("numpy_file", "open_npy"),
+    ".npz": Format("sparse_files", "open_npz", has_parts=True),
+    ".mtx": Format("sparse_files", "open_matrix_market"),
+    ".mtx.gz": Format("sparse_files", "open_matrix_market"),
+    ".h5ad": Format("h5ad", "open_h5ad", has_parts=True),
+    ".h5": Format("hdf5", "open_hdf5", has_parts=True),
+    ".hdf5": Format("hdf5", "open_hdf5", has_parts=True),
+    ".zarr": Format("zarr_store", "open_zarr", has_parts=True),
+    ".zarr.zip": Format("zarr_store", "open_zarr", has_parts=True),
+}
+
+ENDINGS = tuple(_FORMATS)
+
+# Files up to so many bytes are read whole where their format says so.
+_SMALL, _SMALL_PACKED = 2**25, 2**23
+
+
+def ending_of(path: str | os.PathLike[str]) -> str | None:
+    """Give the known ending of a file's name, in lower case; None if it has none."""
+    name = Path(path).name.lower()
+    return next((ending for ending in ENDINGS if name.endswith(ending)), None)
+
+
+def parts_of(name: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """A file, and what is meant inside it: "store.h5::/group/x"."""
+    text = os.fspath(name)
+    file, mark, inside = text.partition("::")
+    ending = ending_of(file)
+    if mark and ending is not None and _FORMATS[ending].has_parts:
+        return Path(file), inside
+    return Path(text), None
+
+
+def open_source(
+    name: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    id_column: str | None = None,
+    find_ids: bool = False,
+    options: ReadOptions = DETECT,
+) -> Source:
+    """Open a file; small tables are read at once.
+
+    Parameters
+    ----------
+    name : path
+        Its ending says its kind: one of ``ENDINGS``. After "::" stands what is meant
+        inside a file that holds several arrays.
+    columns, exclude, id_column
+        As in :func:`read_table`.
+    find_ids : bool
+        Find the column that names the rows, where ``id_column`` is None.
+    options : ReadOptions
+
+    Raises
+    ------
+    InputNotFoundError, ParameterError, MalformedFileError, ColumnError, NotNumericError,
+    ShapeError, MissingLibraryError
+        As :func:`read_table`.
+    """
+    path, inside = parts_of(name)
+    ending, format = _format_of(path)
+    selection = Selection(columns, exclude, id_column, find_ids, options)
+    if options.untrusted:
+        from princomp.io.readers.isolated import IsolatedSource
+
+        return IsolatedSource(name, selection)
+    packed = ending.endswith((".gz", ".zst"))
+    if path.is_file() and path.stat().st_size <= (_SMALL_PACKED if packed else _SMALL):
+        table = format.table(path, selection)
+        if table is not None:
+            return TableSource(table)
+    return format.source(path, selection, inside)
+
+
+def open_files(
+    names: Sequence[str | os.PathLike[str]],
+    *,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    id_column: str | Literal[False] | None = None,
+    options: ReadOptions = DETECT,
+) -> Source:
+    """Open files, wildcards among them, one after the other as one table.
+
+    Parameters
+    ----------
+    names : sequence of paths
+    columns, exclude
+        As in :func:`read_table`.
+    id_column : str or False, optional
+        The column that names the rows. None finds one, such as the index that pandas writes;
+        False takes none.
+    options : ReadOptions
+    """
+    from princomp.io.readers.file_names import expanded
+    from princomp.io.readers.several import SourceChain
+
+    paths = expanded(names)
+    how: dict[str, Any] = {"columns": columns, "exclude": exclude, "options": options}
+    first = open_source(paths[0], id_column=id_column or None, find_ids=id_column is None, **how)
+    try:
+        # What the first file calls its rows, all do.
+        others = [open_source(path, id_column=first.id_column, **how) for path in paths[1:]]
+    except (ColumnError, ParameterError) as error:
+        if id_column is not None or not _lacks(error, first.id_column):
+            raise
+        first, *others = (open_source(path, **how) for path in paths)
+    return SourceChain.of([first, *others])
+
+
+def _lacks(error: PrincompError, id_column: str | None) -> bool:
+    """Whether an error says that there is no such id column."""
+    place = error.place
+    missing = place.get("missing") or [place.get("column")]
+    return id_column is not None and (
+        missing == [id_column] or place.get("parameter") == "id_column"
+    )
+
+
+def _format_of(path: Path) -> tuple[str, Format]:
+    """The ending of a file that is there, and its format."""
+    ending = ending_of(path)
+    # A store of arrays may be a folder.
+    if not (ending is not None and ending.startswith(".zarr") and path.is_dir()):
+        _refuse_absent(path)
+    if ending is None:
+        raise ParameterError(
+            f"{path}: its name does not say what kind of table it is",
+            place={"file": str(path)},
+            hint=f"Known endings are {', '.join(ENDINGS)}.",
+        )
+    return ending, _FORMATS[ending]
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    id_column: str | None = None,
+    find_ids: bool = False,
+    options: ReadOptions = DETECT,
+) -> Table:
+    """Read a table into memory.
+
+    Parameters
+    ----------
+    path : path
+        Its ending says its kind: one of ``ENDINGS``.
+    columns : sequence of str, optional
+        The columns to use, in this order; every numeric one if not given. In an
+        .npy file columns are numbered from 0 ("0", "3").
+    exclude : sequence of str
+        Columns to leave out.
+    id_column : str, optional
+        A column that names the rows; its text is kept as it stands ("007").
+    find_ids, options
+        As for :func:`open_source`.
+
+    Returns
+    -------
+    Table
+        Of shape (n, p); its notes say which text columns were left out.
+
+    Raises
+    ------
+    InputNotFoundError
+        No such file, or it may not be read.
+    ParameterError
+        The ending is not known.
+    MalformedFileError
+        The file is cut short, damaged, ragged, or not of the kind its name says.
+    ColumnError, NotNumericError, ShapeError
+        Its columns are not as asked, hold text, or there are none or no rows.
+    MissingLibraryError
+        pyarrow is needed and not installed.
+    """
+    path, inside = parts_of(path)
+    format, selection = (
+        _format_of(path)[1],
+        Selection(columns, exclude, id_column, find_ids, options),
+    )
+    table = format.table(path, selection)
+    if table is None:
+        source = read_if_small(format.source(path, selection, inside), sys.maxsize)
+        assert isinstance(source, TableSource)
+        table = source.table
+    return table
+
+
+def _refuse_absent(path: Path) -> None:
+    if path.is_file():
+        return
+    if path.is_dir():
+        why, hint = "is a folder, not a file", "Name one file in it."
+    elif path.exists():
+        why = "is not a regular file"
+        hint = "Give a pipe as standard input (-), or save the table first."
+    else:
+        why, hint = "no such file", f"The current folder is {Path.cwd()}."
+    raise InputNotFoundError(f"{path}: {why}", place={"file": str(path)}, hint=hint)

@@ -1,0 +1,176 @@
+"""Names of rows and columns in AnnData files of all ages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import ColumnError, MalformedFileError, did_you_mean
+from princomp.io.readers.array_lookup import Member
+from princomp.io.readers.columns import listed
+from princomp.io.readers.reader_errors import malformed, need, reading
+
+if TYPE_CHECKING:
+    import h5py
+
+__all__ = ["Names", "column_names", "obs_column", "row_names"]
+
+
+class Names(NamedTuple):
+    """Where names lie: in a dataset, or in a field of one with records."""
+
+    node: str
+    field: str | None
+    # What the index is called.
+    title: str
+
+    def read(self, file: h5py.File, start: int = 0, stop: int | None = None) -> NDArray[np.object_]:
+        """Names number ``start`` to ``stop`` as texts; to be called inside of ``reading``."""
+        dataset = file[self.node]
+        if self.field is not None:
+            dataset = dataset.fields(self.field)
+        elif dataset.dtype.kind in "OS":
+            dataset = dataset.asstr()
+        cells = dataset[start:stop]
+        if cells.dtype.kind == "S":
+            cells = np.char.decode(cells, "utf-8")
+        if cells.dtype.kind == "O":
+            texts = [x.decode() if isinstance(x, bytes) else str(x) for x in cells.tolist()]
+            return np.array(texts, object)
+        return cells.astype(str).astype(object)
+
+
+def column_names(
+    path: Path, file: h5py.File, member: Member
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Different names for the columns of a matrix, if it has such, and a note if they were not."""
+    p = member.shape[1]
+    if member.name.split("/")[0] not in ("X", "raw", "raw.X", "layers"):
+        return None, ()
+    where = {"raw/X": "raw/var", "raw.X": "raw.var"}.get(member.name, "var")
+    with reading(path, "AnnData"):
+        index = _index(path, file, where)
+        names = None if index is None else index.read(file).tolist()
+    if names is None:
+        return None, ()
+    if len(names) != p:
+        raise _other_length(path, where, len(names), "columns", member)
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if not twice:
+        return tuple(names), ()
+    many = "1 name of columns stands" if len(twice) == 1 else f"{len(twice)} names of columns stand"
+    return _numbered(names), (f"{many} there more than once and got numbers: {listed(twice)}",)
+
+
+def _numbered(names: list[str]) -> tuple[str, ...]:
+    """Make names different: "a", "a" become "a", "a-1", as people who use AnnData expect."""
+    taken = set(names)
+    met: Counter[str] = Counter()
+    different = []
+    for name in names:
+        new = name
+        if met[name]:
+            while new in taken:
+                new = f"{name}-{met[name]}"
+                met[name] += 1
+            taken.add(new)
+        else:
+            met[name] = 1
+        different.append(new)
+    return tuple(different)
+
+
+def row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> Names:
+    """Where the names of the rows lie.
+
+    Raises
+    ------
+    ColumnError
+        ``id_column`` is not what they are called.
+    """
+    with reading(path, "AnnData"):
+        index = _index(path, file, "obs")
+        length = None if index is None else file[index.node].shape[0]
+    if index is None or id_column not in ("obs_names", "_index", index.title):
+        called = "" if index is None or index.title == "_index" else f", here also {index.title!r}"
+        raise ColumnError(
+            f"{path}: no id column {id_column!r}"
+            + (": its rows have no names" if index is None else ""),
+            place={"file": str(path), "column": id_column},
+            hint="Leave the id column out."
+            if index is None
+            else f"The names of the rows are called 'obs_names'{called}.",
+        )
+    if length != rows.shape[0]:
+        raise _other_length(path, "obs", int(length or 0), "rows", rows)
+    return index
+
+
+def obs_column(path: Path, name: str) -> NDArray[np.object_]:
+    """Cells of a column of ``obs``; of categories their names, None where missing.
+
+    Raises
+    ------
+    ColumnError
+        There is no such column.
+    """
+    h5py = need("h5py", path)
+    with reading(path, "AnnData"), h5py.File(path, "r") as file:
+        obs = file.get("obs")
+        known = [] if obs is None or isinstance(obs, h5py.Dataset) else list(obs)
+        if name not in known:
+            raise ColumnError(
+                f"{path}: obs has no column {name!r}",
+                place={"file": str(path), "column": name},
+                hint=f"{did_you_mean(name, known)}It has {listed(known) or 'none'}.",
+            )
+        node = obs[name]
+        if isinstance(node, h5py.Dataset):
+            cells = node.asstr()[:] if h5py.check_string_dtype(node.dtype) else node[:]
+            return np.asarray(cells, dtype=object)
+        if "codes" in node:
+            names = node["categories"]
+            text = h5py.check_string_dtype(names.dtype)
+            labels = [*(names.asstr()[:] if text else names[:]), None]
+            # The code of a missing cell is -1, the last one.
+            return np.array(labels, dtype=object)[node["codes"][:]]
+        values, mask = node["values"], node["mask"][:]
+        text = h5py.check_string_dtype(values.dtype)
+        cells = np.asarray(values.asstr()[:] if text else values[:], dtype=object)
+        cells[mask] = None
+        return cells
+
+
+def _index(path: Path, file: h5py.File, where: str) -> Names | None:
+    """The index of a frame: of a group, or of a dataset with records, as it was until 2019."""
+    h5py = need("h5py", path)
+    if where not in file:
+        return None
+    frame = file[where]
+    if isinstance(frame, h5py.Dataset):
+        fields = frame.dtype.names or ()
+        known = [name for name in ("_index", "index", *fields[:1]) if name in fields]
+        return Names(where, known[0], known[0]) if known else None
+    title = frame.attrs.get("_index", "_index")
+    title = title.decode() if isinstance(title, bytes) else str(title)
+    if title not in frame:
+        return None
+    node = frame[title]
+    # Texts of which some could be missing are a group of values and a mask.
+    inner = "/values" if isinstance(node, h5py.Group) else ""
+    return Names(f"{where}/{title}{inner}", None, title)
+
+
+def _other_length(
+    path: Path, where: str, length: int, what: str, member: Member
+) -> MalformedFileError:
+    k = 0 if what == "rows" else 1
+    return malformed(
+        path,
+        f"{where} names {length:,} {what}, but {member.name} has {member.shape[k]:,}",
+        "The file is not as anndata writes it: make it anew.",
+    )

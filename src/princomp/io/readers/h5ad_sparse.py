@@ -1,0 +1,201 @@
+"""Sparse matrices in AnnData files: rows of CSR as they come, and CSC turned once in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import MalformedFileError, ParameterError
+from princomp.io.readers.array_lookup import Member, choose_positions
+from princomp.io.readers.columns import Origin, Selection
+from princomp.io.readers.csr import as_csr, compressed
+from princomp.io.readers.h5ad_names import Names
+from princomp.io.readers.hdf5 import opened
+from princomp.io.readers.reader_errors import malformed, reading
+from princomp.io.readers.source import Chunk, FileState, Source, TableSource
+from princomp.io.readers.stored_array import changed, float_kind, labels, rounding
+from princomp.io.readers.table import Table
+
+if TYPE_CHECKING:
+    import h5py
+
+__all__ = ["SparseRows", "is_sparse", "sparse_member", "sparse_source"]
+
+# Stored numbers handed on at once: 12 MB with their columns, of float64.
+_NUMBERS = 2**20
+# Row ends read at once, 1 MB: few chunks are cut short where they end.
+_ROWS = 2**17
+# Bytes of stored numbers up to which a matrix kept by columns is turned in memory.
+_MOST_TURNED = 10**9
+
+
+def _layout(node: h5py.Dataset | h5py.Group) -> str | None:
+    """The layout of a sparse matrix, as versions of anndata have called it; None if it is none."""
+    found = node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", ""))
+    text = found.decode() if isinstance(found, bytes) else str(found)
+    return {"csr_matrix": "csr", "csr": "csr", "csc_matrix": "csc", "csc": "csc"}.get(text)
+
+
+def is_sparse(node: h5py.Dataset | h5py.Group) -> bool:
+    """Whether a group of the file is a sparse matrix; to be called inside of ``reading``."""
+    return _layout(node) is not None
+
+
+def sparse_member(name: str, node: h5py.Dataset | h5py.Group) -> Member:
+    """Shape and dtype of a sparse matrix; to be called inside of ``reading``."""
+    shape = node.attrs["shape"] if "shape" in node.attrs else node.attrs["h5sparse_shape"]
+    return Member(name, tuple(int(length) for length in shape), node["data"].dtype)
+
+
+@dataclass(kw_only=True, eq=False)
+class SparseRows(Source):
+    """Rows of a matrix in CSR in an HDF5 file.
+
+    Parameters
+    ----------
+    path, inside
+        The file, and the group in it.
+    stored_columns : int
+        Columns of the matrix, used or not.
+    taken : ndarray of int, optional
+        Positions of the p columns that are used; None for all.
+    cache : int
+        Bytes of the largest piece in which one of its arrays lies: kept, it is decompressed
+        once, though two chunks share it.
+    row_names : Names, optional
+        Given as ids.
+    """
+
+    path: Path
+    inside: str
+    stored_columns: int
+    taken: NDArray[np.intp] | None
+    cache: int
+    row_names: Names | None = None
+
+    def __post_init__(self) -> None:
+        # Two arrays, each of which keeps a piece.
+        self.reader = type(self).reader + 2 * self.cache
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from number ``start`` on, about a million stored numbers at once."""
+        n = self.rows or 0
+        with opened(self.path, self.cache) as file:
+            with reading(self.path, "AnnData"):
+                # Kept open until the end, as what was decompressed is kept only so long.
+                parts = [file[self.inside][name] for name in ("data", "indices", "indptr")]
+            for top in range(start, n, _ROWS):
+                with reading(self.path, "AnnData"):
+                    ends = parts[2][top : min(top + _ROWS, n) + 1].astype(np.int64)
+                if len(ends) != min(_ROWS, n - top) + 1:
+                    raise changed(self.path)
+                first = 0
+                while first < len(ends) - 1:
+                    most = int(np.searchsorted(ends, ends[first] + _NUMBERS, side="right")) - 1
+                    last = max(first + 1, most)
+                    yield self._chunk(file, parts, ends[first : last + 1], top + first)
+                    first = last
+
+    def _chunk(
+        self, file: h5py.File, parts: Sequence[h5py.Dataset], ends: NDArray[np.int64], first: int
+    ) -> Chunk:
+        ids = None
+        with reading(self.path, "AnnData"):
+            data, indices = (part[ends[0] : ends[-1]] for part in parts[:2])
+            shape = (len(ends) - 1, self.stored_columns)
+            matrix = compressed("csr", data, indices, ends - ends[0], shape)
+            if self.row_names is not None:
+                ids = self.row_names.read(file, first, first + len(ends) - 1)
+        label = labels(self.columns, self.taken)
+        return Chunk(as_csr(matrix, self.taken, first, label, Origin(self.file)), ids)
+
+    def file_states(self) -> tuple[FileState, ...]:
+        """The file."""
+        with reading(self.path, "AnnData"):
+            return (FileState.of(self.path),)
+
+
+def sparse_source(
+    path: Path,
+    file: h5py.File,
+    member: Member,
+    names: Sequence[str] | None,
+    selection: Selection,
+    row_names: Names | None,
+) -> Source:
+    """The source of a sparse matrix whose columns have the given names, if any."""
+    n, p = member.shape
+    choice, taken = choose_positions(names, p, selection, Origin(str(path)))
+    with reading(path, "AnnData"):
+        group = file[member.name]
+        layout = _layout(group)
+        arrays = [group[name] for name in ("data", "indices", "indptr")]
+        stored, places, ends = (array.shape[0] for array in arrays)
+        total = int(arrays[2][-1]) if ends else 0
+        cache = max(
+            int(np.prod(array.chunks)) * array.dtype.itemsize if array.chunks else 0
+            for array in arrays
+        )
+        nbytes = sum(array.id.get_storage_size() for array in arrays)
+        integers = all(array.dtype.kind in "iu" for array in arrays[1:])
+    lines = n if layout == "csr" else p
+    if not integers or ends != lines + 1 or places != stored or total != stored:
+        raise _damaged(path, member.name, "indptr, indices and data do not fit together")
+    source = SparseRows(
+        rows=n,
+        p=p if taken is None else len(taken),
+        dtype=float_kind(member.dtype),
+        columns=None if choice is None else choice.names,
+        unused=() if choice is None else choice.unused,
+        notes=rounding(member.dtype),
+        file=str(path),
+        # How many lie in the chosen columns is not known before all is read.
+        stored=stored if taken is None else round(stored * len(taken) / p),
+        nbytes=nbytes,
+        path=path,
+        inside=member.name,
+        stored_columns=p,
+        taken=taken,
+        cache=cache,
+        row_names=row_names,
+    )
+    return source if layout == "csr" else _turned(source, file)
+
+
+def _turned(source: SparseRows, file: h5py.File) -> TableSource:
+    """Hold a matrix that lies there column by column."""
+    path, inside, n = source.path, source.inside, source.rows or 0
+    with reading(path, "AnnData"):
+        group = file[inside]
+        nbytes = sum(
+            group[name].shape[0] * group[name].dtype.itemsize for name in ("data", "indices")
+        )
+    if nbytes > _MOST_TURNED:
+        raise ParameterError(
+            f"{path}: {inside} is stored by columns (CSC) and takes {nbytes / 1e9:.1f} GB, "
+            "so that it can neither be read row by row nor be held",
+            place={"file": str(path), "parameter": "inside"},
+            hint="Store it by rows: adata.X = scipy.sparse.csr_matrix(adata.X), then write it.",
+        )
+    with reading(path, "AnnData"):
+        data, indices, ends = (group[name][...] for name in ("data", "indices", "indptr"))
+        matrix = compressed("csc", data, indices, ends, (n, source.stored_columns))
+        ids = None if source.row_names is None else source.row_names.read(file)
+    label = labels(source.columns, source.taken)
+    rows = as_csr(matrix, source.taken, 0, label, Origin(source.file))
+    return TableSource(
+        Table(rows, source.columns, ids, None, source.notes, source.file, source.unused)
+    )
+
+
+def _damaged(path: Path, inside: str, why: str) -> MalformedFileError:
+    return malformed(
+        path,
+        f"the sparse matrix {inside} is damaged: {why}",
+        "Make or fetch the file anew.",
+    )

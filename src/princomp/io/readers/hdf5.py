@@ -1,0 +1,149 @@
+"""Tables from HDF5 files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_ids
+from princomp.io.readers.chunk_plan import Tiling
+from princomp.io.readers.columns import Origin, Selection
+from princomp.io.readers.reader_errors import malformed, need, reading
+from princomp.io.readers.source import FileState, Source
+from princomp.io.readers.stored_array import StoredArray
+
+if TYPE_CHECKING:
+    import h5py
+
+__all__ = ["Hdf5Array", "dataset_source", "open_hdf5", "opened"]
+
+
+def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> Source:
+    """Open a dataset of two dimensions in an HDF5 file; its first dimension are the rows.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file.
+    selection : Selection
+        Columns by numbers, or by names where the dataset has an attribute ``columns``, a list
+        of p different texts. There is no id column.
+    inside : str, optional
+        The dataset, or the group it is in; needed where several could be meant.
+
+    Returns
+    -------
+    Source
+        Of shape (n, p); float32 where the dataset is, else float64.
+
+    Raises
+    ------
+    MissingLibraryError
+        h5py is not installed.
+    InputNotFoundError, MalformedFileError
+        No such file; damaged, a table of pandas, or no HDF5.
+    ParameterError, ShapeError, NotNumericError
+        No dataset or several fit, with a list of them.
+    """
+    origin = Origin(str(path))
+    refuse_ids(selection, "an HDF5 dataset", origin)
+    with opened(path) as file:
+        name = (inside or "").strip("/") or None
+        members, frames = members_of(path, file, name)
+        if frames and not any(member.is_table for member in members):
+            raise malformed(
+                path,
+                f"{frames[0]} is a frame in the layout that pandas has of its own",
+                "Read it by pandas.read_hdf and write it by frame.to_parquet(…).",
+            )
+        member = pick_array(members, name, origin)
+        with reading(path, "HDF5"):
+            dataset = file[member.name]
+            names = name_list(dataset.attrs.get("columns"), member.shape[1])
+        return dataset_source(path, dataset, member, names, selection)
+
+
+@contextmanager
+def opened(path: Path, cache: int = 0) -> Iterator[h5py.File]:
+    """Open an HDF5 file to read; ``cache`` are the bytes of tiles kept for each dataset."""
+    h5py = need("h5py", path)
+    with reading(path, "HDF5"):
+        try:
+            file = h5py.File(path, "r", rdcc_nbytes=cache)
+        except BlockingIOError as error:
+            raise malformed(
+                path,
+                "another program has it open to write",
+                "Close it there, or copy the file once nothing is written any more.",
+            ) from error
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Member], list[str]]:
+    """Arrays in the file, and the groups in which pandas keeps frames, whose arrays are left out.
+
+    Only ``inside`` itself where that is a dataset: a file may have a million others.
+    """
+    h5py = need("h5py", path)
+    members: list[Member] = []
+    frames: list[str] = []
+
+    def look(name: str, node: Any) -> None:
+        if any(name.startswith(f"{frame}/") for frame in frames):
+            return
+        if "pandas_type" in node.attrs:
+            frames.append(name)
+        elif isinstance(node, h5py.Dataset):
+            members.append(Member(name, node.shape or (), node.dtype))
+
+    with reading(path, "HDF5"):
+        if inside and inside in file and isinstance(file[inside], h5py.Dataset):
+            # pandas marks the group, which must be seen before what is in it.
+            parts = inside.split("/")
+            for k in range(1, len(parts) + 1):
+                look("/".join(parts[:k]), file["/".join(parts[:k])])
+        else:
+            file.visititems(look)
+    return members, frames
+
+
+@dataclass(kw_only=True, eq=False)
+class Hdf5Array(StoredArray):
+    """Rows of a dataset; h5py has one lock, so threads gain nothing from reading at once."""
+
+    kind: str = "HDF5"
+
+    def _opened(self) -> AbstractContextManager[h5py.File]:
+        # No cache: each tile that is wanted is wanted once, and uncompressed tiles that do
+        # not fit in a cache are read in parts.
+        return opened(self.path)
+
+    def file_states(self) -> tuple[FileState, ...]:
+        """The file."""
+        with reading(self.path, self.kind):
+            return (FileState.of(self.path),)
+
+
+def dataset_source(
+    path: Path,
+    dataset: h5py.Dataset,
+    member: Member,
+    names: Sequence[str] | None,
+    selection: Selection,
+    kind: type[Hdf5Array] = Hdf5Array,
+    **more: Any,
+) -> Hdf5Array:
+    """Make the source of a dataset whose columns have the given names, if any."""
+    with reading(path, "HDF5"):
+        tall, wide = dataset.chunks or (None, member.shape[1])
+        filters = dataset.id.get_create_plist().get_nfilters()
+        nbytes = dataset.id.get_storage_size()
+    # Across tiles, HDF5 copies into rows a few bytes at a time.
+    tiling = Tiling(tall, wide, whole=filters > 0, strips=True)
+    return kind.of(path, member, names, selection, tiling, nbytes, **more)

@@ -1,0 +1,296 @@
+"""Read a file in a process of its own: for files that may be malicious.
+
+A library that crashes on a file, hangs or exhausts memory takes down only that process, and the
+caller gets an error. The process sends JSON and the bytes of arrays. None of this is executed,
+and all of it is checked. The process has the rights of the user: it is not a sandbox.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp import errors
+from princomp.io.readers.columns import Selection
+from princomp.io.readers.frames import LeftOut
+from princomp.io.readers.read_options import ReadOptions
+from princomp.io.readers.reader_errors import malformed
+from princomp.io.readers.source import Chunk, FileState, Source
+
+__all__ = ["IsolatedSource"]
+
+# Limits of the process: bytes of memory, bytes of a line, seconds for a message or array.
+_MEMORY_LIMIT, _MAX_LINE, _TIMEOUT = 4 * 2**30, 2**28, 60.0
+_HINT = "The file may be malicious or damaged. If you trust it, read it without untrusted=True."
+_FACTS = ("rows", "p", "columns", "id_column", "unused", "stored", "nbytes")
+
+
+class IsolatedSource(Source):
+    """A file that another process reads.
+
+    Parameters
+    ----------
+    name : path
+    selection : Selection
+    timeout : float
+        Seconds without data after which the process is stopped.
+
+    Raises
+    ------
+    PrincompError
+        As the reader of the file does. MalformedFileError where its process ends early.
+    """
+
+    def __init__(
+        self, name: str | os.PathLike[str], selection: Selection, timeout: float = _TIMEOUT
+    ) -> None:
+        self._path, self._timeout = Path(name), timeout
+        self._request = {
+            "name": str(name),
+            "columns": selection.columns,
+            "exclude": list(selection.exclude),
+            "id_column": selection.id_column,
+            "find_ids": selection.find_ids,
+            "options": asdict(replace(selection.options, untrusted=False)),
+        }
+        with _Reader({**self._request, "start": None}, self._path, timeout) as reader:
+            self._header = reader.message()
+        with self._checking():
+            found = self._header
+            facts: dict[str, Any] = {fact: found[fact] for fact in _FACTS}
+            for several in ("columns", "unused"):
+                facts[several] = None if facts[several] is None else tuple(facts[several])
+            notes = tuple(LeftOut(text) if left else text for text, left in found["notes"])
+            dtype = np.dtype({"<f4": np.float32, "<f8": np.float64}[found["dtype"]])
+            super().__init__(dtype=dtype, file=str(name), notes=notes, **facts)
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from number ``start`` on."""
+        with _Reader({**self._request, "start": start}, self._path, self._timeout) as reader:
+            if reader.message() != self._header:
+                raise errors.InputChangedError(
+                    f"{self._path}: it changed after it was opened",
+                    place={"file": str(self._path)},
+                    hint="wait until it is written, then begin again",
+                )
+            while not (message := reader.message()).get("end"):
+                with self._checking():
+                    chunk = self._chunk(message, reader)
+                yield chunk
+
+    def _chunk(self, message: dict[str, Any], reader: _Reader) -> Chunk:
+        m, stored, ids = message["rows"], message["stored"], message["ids"]
+        if stored is None:
+            data: Any = reader.array(m * self.p, self.dtype).reshape(m, self.p)
+        else:
+            numbers = reader.array(stored, self.dtype)
+            places, ends = (reader.array(count, np.dtype("<i8")) for count in (stored, m + 1))
+            data = sp.csr_array((numbers, places, ends), shape=(m, self.p))
+            data.check_format(full_check=True)
+        if ids is None:
+            return Chunk(data)
+        if len(ids) != m:
+            raise ValueError(f"{len(ids)} names of {m} rows")
+        names = np.empty(m, dtype=object)
+        names[:] = ids
+        return Chunk(data, names)
+
+    @contextlib.contextmanager
+    def _checking(self) -> Iterator[None]:
+        """Refuse messages that are not what a reader sends."""
+        try:
+            yield
+        except errors.PrincompError:  # of which some are also a ValueError
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            problem = f"the process that read it sent invalid data ({error})"
+            raise malformed(self._path, problem, _HINT) from None
+
+    def file_states(self) -> tuple[FileState, ...]:
+        """State of the file; none of a folder, whose header is compared in each pass."""
+        return (FileState.of(self._path),) if self._path.is_file() else ()
+
+
+class _Reader:
+    """The process that reads, and what it sends: lines of JSON, and arrays after some of them."""
+
+    def __init__(self, request: dict[str, Any], path: Path, timeout: float) -> None:
+        self._request, self._path, self._timeout = json.dumps(request).encode(), path, timeout
+        self._timed_out = False
+
+    def __enter__(self) -> Self:
+        # Modules are found as in this process, and not in the working folder (-P).
+        paths = os.pathsep.join(filter(None, sys.path))
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": paths},
+        )
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), self._process.stdin as stream:
+            stream.write(self._request)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def message(self) -> dict[str, Any]:
+        """Return the next line; raise an error that it reports."""
+        with self._watched() as stream:
+            line = stream.readline(_MAX_LINE)
+        if not line.endswith(b"\n"):
+            self._raise_ended()
+        try:
+            found = json.loads(line)
+            if "error" not in found:
+                return dict(found)
+            kind, message, place, hint = found["error"]
+            error = getattr(errors, str(kind))
+            if not issubclass(error, errors.PrincompError):
+                raise TypeError("no error of princomp")
+        except (AttributeError, TypeError, ValueError):
+            problem = "the process that read it sent invalid data"
+            raise malformed(self._path, problem, _HINT) from None
+        raise error(str(message), place=dict(place), hint=hint)
+
+    def array(self, count: int, dtype: np.dtype[Any]) -> Any:
+        """The array of ``count`` numbers that follows."""
+        if not 0 <= count * dtype.itemsize <= _MEMORY_LIMIT:
+            raise ValueError(f"an array of {count} numbers")
+        found = np.empty(count, dtype)
+        with self._watched() as stream:
+            filled = stream.readinto(found.data.cast("B")) if count else 0
+        if filled < found.nbytes:
+            self._raise_ended()
+        return found
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[Any]:
+        """Stop the process if what is read in the body does not arrive in time."""
+        timer = threading.Timer(self._timeout, self._time_out)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield self._process.stdout
+        finally:
+            timer.cancel()
+
+    def _time_out(self) -> None:
+        self._timed_out = True
+        self._process.kill()
+
+    def _raise_ended(self) -> NoReturn:
+        """Raise the error for a process that did not send all rows."""
+        try:
+            # It ends by itself once its side of the pipe is closed, unless it hangs.
+            code: object = self._process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
+            code = "none"
+        if self._timed_out:
+            problem = f"no data arrived for {self._timeout:g} seconds, so reading was stopped"
+        else:
+            problem = f"the process that read it ended early (exit code {code})"
+        raise malformed(self._path, problem, _HINT)
+
+
+# ---- in the process that reads ------------------------------------------------------------
+
+
+def _limit() -> None:
+    """Limit memory, and forbid writing files."""
+    with contextlib.suppress(ImportError, OSError, ValueError):  # not all systems can
+        import resource
+
+        for what, most in (
+            (resource.RLIMIT_FSIZE, 0),
+            (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_AS, _MEMORY_LIMIT),
+        ):
+            allowed = resource.getrlimit(what)[1]
+            least = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+            resource.setrlimit(what, (least, least))
+
+
+def _plain(cell: object) -> object:
+    """A name of a row as JSON has it: dates become text."""
+    return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
+
+
+class _Sender:
+    """The end of the pipe in this process."""
+
+    def __init__(self) -> None:
+        # Keep what libraries print out of the messages.
+        self._out = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+
+    def send(self, message: dict[str, Any], *arrays: Any) -> None:
+        # Where memory ends, nothing of the message is sent.
+        contents = [np.ascontiguousarray(array).tobytes() for array in arrays]
+        for content in (json.dumps(message).encode() + b"\n", *contents):
+            self._out.write(content)
+        self._out.flush()
+
+    def send_header(self, source: Source) -> None:
+        facts = {fact: getattr(source, fact) for fact in _FACTS}
+        notes = [(str(note), isinstance(note, LeftOut)) for note in source.notes]
+        dtype = source.dtype.newbyteorder("<").str
+        self.send({**facts, "dtype": dtype, "notes": notes})
+
+    def send_chunk(self, chunk: Chunk) -> None:
+        data = chunk.data
+        ids = None if chunk.ids is None else [_plain(cell) for cell in chunk.ids.tolist()]
+        message = {"rows": data.shape[0], "ids": ids}
+        if not sp.issparse(data):
+            self.send({**message, "stored": None}, data)
+        else:
+            places, ends = (part.astype("<i8") for part in (data.indices, data.indptr))
+            self.send({**message, "stored": data.nnz}, data.data, places, ends)
+
+    def send_error(self, error: errors.PrincompError) -> None:
+        place = {key: _plain(value) for key, value in error.place.items()}
+        self.send({"error": [type(error).__name__, error.message, place, error.hint]})
+
+
+def _main() -> None:
+    from princomp.io.readers.files import open_source
+
+    request = json.load(sys.stdin.buffer)
+    start, options = request.pop("start"), request.pop("options")
+    options["na"] = tuple(options["na"])
+    sender = _Sender()
+    _limit()
+    try:
+        source = open_source(request.pop("name"), options=ReadOptions(**options), **request)
+        sender.send_header(source)
+        if start is not None:
+            for chunk in source.chunks(start):
+                sender.send_chunk(chunk)
+            sender.send({"end": True})
+    except errors.PrincompError as error:
+        sender.send_error(error)
+    except BrokenPipeError:
+        pass  # the caller needs no more rows
+    except MemoryError:
+        problem = f"reading it needs more than {_MEMORY_LIMIT // 2**30} GiB of memory"
+        sender.send_error(errors.MalformedFileError(problem, hint=_HINT))
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,243 @@
+"""Mapped: a source of the images of rows under a map, computed chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.io.readers.coerce import rows_of
+from princomp.io.readers.columns import RowPlace
+from princomp.io.readers.memory import not_finite_in, refuse_not_finite
+from princomp.io.readers.source import Chunk, FileState, Source
+from princomp.linalg import FloatArray, default_threads, in_order, scratch
+from princomp.summaries import first_not_finite, is_sparse, stored_bytes
+
+__all__ = ["Mapped", "RowMap", "images_of"]
+
+# Numbers of a chunk of images (2 MB of float64), and the least rows: threads make some ahead.
+_NUMBERS, _FEWEST = 2**18, 192
+# Libraries whose tables lie elsewhere, or would be copied here unasked.
+_ENGINES = ("array_api_strict", "cupy", "dask", "pyspark", "torch")
+
+
+class RowMap(Protocol):
+    """A function of single rows, safe to call from several threads."""
+
+    @property
+    def p(self) -> int:
+        """Columns of the rows."""
+
+    @property
+    def width(self) -> int:
+        """Columns of the images, D."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64, of the images."""
+
+    @property
+    def room(self) -> int:
+        """Bytes that a thread takes while it maps, in addition to rows and images."""
+
+    def images(self, rows: Any, out: FloatArray | None = None) -> FloatArray:
+        """Images (m, D) of finite rows (m, p), in ``out`` where it is given."""
+
+    def mark(self) -> str:
+        """A text that identifies the map, so that a checkpoint resumes with the same one."""
+
+
+class _Cut(NamedTuple):
+    """Some rows of a chunk, the first of which has this number."""
+
+    start: int
+    chunk: Chunk
+
+
+class Mapped(Source):
+    """The images of rows, made chunk by chunk as they are read; a source like any other.
+
+    Messages name the row and the column of the rows, not of the images. Where any rows can be
+    had (in memory, npy) threads read and map them; rows of a stream are read one after the
+    other, and mapped by threads.
+
+    Parameters
+    ----------
+    rows : array, sparse array, frame, path, list of paths, iterator, callable or Source
+        Of shape (n, p).
+    map : RowMap
+        Such as one of ``princomp.kernel_pca.feature_maps``.
+    holes : bool
+        A row with a missing cell becomes a row of NaN, which ``missing="drop"`` leaves out.
+        Else it is refused, as infinite values always are.
+
+    Raises
+    ------
+    ShapeError
+        Where the rows have another number of columns than the map takes.
+    ParameterError
+        For rows of an engine.
+    """
+
+    def __init__(self, rows: Any, map: RowMap, *, holes: bool = False) -> None:
+        library = type(rows).__module__.partition(".")[0]
+        if library in _ENGINES or hasattr(rows, "engine"):
+            library = getattr(rows, "engine", library)
+            raise ParameterError(
+                f"rows of {library} are mapped where they lie, and not here",
+                place={"parameter": "rows"},
+                hint="use princomp.kernel_pca.feature_maps.mapped(rows, map)",
+            )
+        none = isinstance(rows, np.ndarray) and rows.shape[:1] == (0,)
+        data, names, place = (rows, None, None) if none else rows_of(rows)
+        file = None if place is None else place.file
+        origin = data if isinstance(data, Source) else None
+        if data.shape[1] != map.p:
+            raise ShapeError(
+                f"rows have {data.shape[1]} columns, and the map was made of {map.p}",
+                place={} if file is None else {"file": file},
+                hint="give the columns that the map was made of, in their order",
+            )
+        super().__init__(
+            rows=data.shape[0],
+            p=map.width,
+            dtype=np.dtype(map.dtype),
+            id_column=None if origin is None else origin.id_column,
+            notes=() if origin is None else origin.notes,
+            file=file,
+            unused=() if origin is None else origin.unused,
+            nbytes=stored_bytes(data) if origin is None else origin.nbytes,
+        )
+        self.map, self.holes, self._place = map, holes, place
+        self.data, self.names_of_rows = data, names
+        self.repeatable = origin is None or origin.repeatable
+        self.random_access = origin is None or origin.random_access
+        self._step = max(1, _NUMBERS // self.p // _FEWEST) * _FEWEST
+        threads = default_threads()
+        ahead = (
+            0 if self.random_access else (threads + 2) * self._step * self.p * self.dtype.itemsize
+        )
+        self.reader = (0 if origin is None else origin.reader) + threads * map.room + ahead
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Images of rows ``start`` to ``stop``, from any thread."""
+        if isinstance(self.data, Source):
+            return self._mapped(_Cut(start, self.data.read(start, stop)))
+        return self._mapped(_Cut(start, Chunk(self.data[start:stop])))
+
+    def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> Any:
+        """Images of rows ``start`` to ``stop``, in an array that ``empty`` gives."""
+        if isinstance(self.data, Source):
+            rows = self.data.load(start, stop, partial(scratch, "rows to be mapped"))
+        else:
+            rows = self.data[start:stop]
+        return self._images(rows, start, empty((rows.shape[0], self.p), self.dtype))
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Images from row number ``start`` on, a few chunks of them made ahead by threads."""
+        with closing(in_order(self._mapped, self._cuts(start))) as made:
+            yield from made
+
+    def _cuts(self, start: int) -> Iterator[_Cut]:
+        """Rows from number ``start`` on, as many at a time as make a chunk of images."""
+        step = self._step
+        if not isinstance(self.data, Source):
+            for first in range(start, self.data.shape[0], step):
+                yield _Cut(first, Chunk(self.data[first : first + step]))
+            return
+        for chunk in self.data.chunks(start):
+            n = chunk.data.shape[0]
+            for first in range(0, n, step):
+                yield _Cut(start + first, chunk.part(first, min(first + step, n)))
+            start += n
+
+    def _mapped(self, cut: _Cut) -> Chunk:
+        return Chunk(self._images(cut.chunk.data, cut.start, None), cut.chunk.ids)
+
+    def _images(self, rows: Any, start: int, out: FloatArray | None) -> FloatArray:
+        try:
+            return images_of(self.map, rows, holes=self.holes, out=out)
+        except NotFiniteError as error:
+            if "row" not in error.place:
+                raise
+            error.place["row"] += start
+            if error.value is None:
+                raise self._overflow(error) from None
+            if self.holes or isinstance(self.data, Source):
+                raise not_finite_in(self, error, columns=self.names_of_rows) from None
+            names = self.names_of_rows
+            raise refuse_not_finite(self.data, error, columns=names, origin=self._place) from None
+
+    def _overflow(self, error: NotFiniteError) -> NotFiniteError:
+        """An error of an image, which has no cell, with its row's place."""
+        spot = self.place_of(error.place["row"])
+        message = f"{error.message}: the first is {spot.words}"
+        if spot.file:
+            message += f" of {spot.file}"
+        return NotFiniteError(message, place=spot.known(), hint=error.hint)
+
+    def place_of(self, row: int) -> RowPlace:
+        """Where a row stands."""
+        return self.data.place_of(row) if isinstance(self.data, Source) else super().place_of(row)
+
+    def file_states(self) -> tuple[FileState, ...]:
+        """The files behind the rows."""
+        return self.data.file_states() if isinstance(self.data, Source) else ()
+
+
+def images_of(
+    map: RowMap, rows: Any, *, holes: bool = False, out: FloatArray | None = None
+) -> FloatArray:
+    """Images of rows, which are looked at before.
+
+    Parameters
+    ----------
+    map : RowMap
+    rows : ndarray or CSR array of shape (m, p)
+    holes : bool
+        Rows with a missing cell become rows of NaN.
+    out : ndarray of shape (m, D), optional
+
+    Raises
+    ------
+    NotFiniteError
+        With the first place inside these rows.
+    """
+    values = rows.data if is_sparse(rows) else rows
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(values.sum()) or np.isfinite(values).all()
+    if finite:
+        return _checked(map, rows, out)
+    missing = np.isnan(values)
+    if not holes:
+        raise first_not_finite(rows)
+    filled = rows.copy()
+    (filled.data if is_sparse(rows) else filled)[missing] = 0
+    if not np.isfinite(filled.data if is_sparse(rows) else filled).all():
+        raise first_not_finite(filled)
+    images = _checked(map, filled, out)
+    if is_sparse(rows):
+        row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        images[row_of[missing]] = np.nan
+    else:
+        images[missing.any(axis=1)] = np.nan
+    return images
+
+
+def _checked(map: RowMap, rows: Any, out: FloatArray | None) -> FloatArray:
+    """Images of finite rows, which may overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        images = map.images(rows, out)
+        if np.isfinite(images.sum()) or np.isfinite(images).all():
+            return images
+    row = int(np.argmin(np.isfinite(images).all(axis=1)))
+    raise NotFiniteError(
+        f"the image of a row overflows {map.dtype}",
+        place={"row": row},
+        hint="scale the columns, or choose other parameters of the kernel",
+    )

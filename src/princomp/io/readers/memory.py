@@ -1,0 +1,285 @@
+"""Rows in memory (arrays, sparse matrices, frames, lists) as rows of float32 or float64."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from princomp.errors import NotFiniteError, NotNumericError, ParameterError, ShapeError, row_words
+from princomp.io.readers.cells import index_beyond
+from princomp.io.readers.columns import Origin, RowPlace
+from princomp.io.readers.frames import frame_origin, from_frame, is_frame
+from princomp.io.readers.source import Source
+from princomp.io.readers.table import Table
+
+__all__ = [
+    "Rows",
+    "as_rows",
+    "from_sparse",
+    "in_memory",
+    "is_plain",
+    "labels_of_floats",
+    "not_finite_in",
+    "refuse_not_finite",
+    "with_columns",
+]
+
+# What a frame may hold to be taken for an array: every number of the first is one of the other.
+_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
+
+_CONTAINERS = {
+    "anndata.AnnData": "Give adata.X, or adata.to_df() to keep the names; or the .h5ad file.",
+    "xarray.Dataset": "Give data.to_dataframe(), or one array of it: data['name'].",
+}
+
+# Rows (n, p), the names of their columns, and where they come from, for messages.
+Rows = tuple[Any, tuple[str, ...] | None, Origin | None]
+
+
+def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Convert a numeric array (n, p) to native float32 or float64; return it if it is one.
+
+    Raises
+    ------
+    NotNumericError
+        For complex numbers, and for integers beyond 2⁵³ that float64 cannot hold.
+    ShapeError
+        For no rows or no columns.
+    """
+    dtype = array.dtype
+    if dtype.kind == "f" and dtype.itemsize in (4, 8):
+        if not dtype.isnative:
+            array = array.astype(dtype.newbyteorder("="))
+    elif dtype.kind == "c":
+        raise NotNumericError(
+            f"Complex data not supported, got an array of {dtype}",
+            hint="give the real and the imaginary parts as columns of their own",
+        )
+    else:
+        _refuse_inexact(array)
+        array = array.astype(np.float64)
+    if 0 in array.shape:
+        empty = "sample" if array.shape[0] == 0 else "feature"
+        raise ShapeError(
+            f"Found array with 0 {empty}(s) (shape={array.shape}) "
+            "while a minimum of 1 is required by PCA.",
+            hint="give at least two rows and one column of numbers",
+        )
+    return array
+
+
+def _refuse_inexact(rows: Any) -> None:
+    """Raise NotNumericError for the first integer beyond 2⁵³ in an array or in CSR rows."""
+    sparse = sp.issparse(rows)
+    values = rows.data if sparse else rows
+    index = index_beyond(values)
+    if index is None:
+        return
+    row, column = _place_in(rows, index[0]) if sparse else index
+    raise NotNumericError(
+        f"the integer {int(values[index])} at {row_words(row)}, column {column} is beyond 2⁵³ and "
+        "float64 cannot hold it exactly",
+        place={"row": row, "column": column},
+        hint="subtract a constant or convert to float yourself if its last digits do not matter",
+    )
+
+
+def _place_in(rows: sp.csr_array, at: int) -> tuple[int, int]:
+    """Row and column of a stored number."""
+    return int(np.searchsorted(rows.indptr, at, side="right")) - 1, int(rows.indices[at])
+
+
+def from_sparse(matrix: Any) -> Any:
+    """A SciPy sparse array or matrix of any format as CSR with float values.
+
+    The input is never changed: duplicates are summed in a copy.
+    """
+    if matrix.dtype.kind == "c":
+        raise NotNumericError(
+            f"Complex data not supported, got a sparse matrix of {matrix.dtype}",
+            hint="give the real and the imaginary parts as columns of their own",
+        )
+    if matrix.ndim != 2:
+        raise ShapeError(f"a table has two dimensions, got a sparse array of {matrix.ndim}")
+    if 0 in matrix.shape:
+        as_rows(np.empty(matrix.shape))
+    rows = sp.csr_array(matrix)
+    _refuse_inexact(rows)
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
+    if not rows.has_canonical_format:
+        rows = rows.copy() if rows.data is matrix.data else rows
+        rows.sum_duplicates()
+    return rows
+
+
+def with_columns(columns: tuple[str, ...] | None, column: int) -> str:
+    """How a message names a column."""
+    return f"column {column}" if columns is None else f"column {columns[column]!r}"
+
+
+_FILL = "leave such rows out (missing='drop'), or fill the cells (missing='em' or missing='nipals')"
+_REMOVE = "clip or remove the infinite values"
+
+
+def not_finite_in(
+    source: Source, error: NotFiniteError, *, columns: tuple[str, ...] | None, hint: str = _FILL
+) -> NotFiniteError:
+    """Complete an error found in a block of a source: the file, and the row in it."""
+    if error.value is None:
+        return error
+    column, value = error.place["column"], error.value
+    where, place = _cell(source.place_of(error.place["row"]), columns, column)
+    return NotFiniteError(
+        f"Input X contains {_shown(value)}: the first at {where}",
+        place=place,
+        hint=hint if np.isnan(value) else _REMOVE,
+    )
+
+
+def _cell(
+    spot: RowPlace, columns: tuple[str, ...] | None, column: int
+) -> tuple[str, dict[str, Any]]:
+    """Words and place for a cell."""
+    place = spot.known(column=column if columns is None else columns[column])
+    where = f"{spot.words}, {with_columns(columns, column)}"
+    return f"{where} of {spot.file}" if spot.file else where, place
+
+
+def _shown(value: float) -> str:
+    return "NaN" if np.isnan(value) else ("infinity" if value > 0 else "-infinity")
+
+
+def refuse_not_finite(
+    data: Any,
+    error: NotFiniteError,
+    *,
+    columns: tuple[str, ...] | None = None,
+    origin: Origin | None = None,
+    hint: str = _FILL,
+) -> NotFiniteError:
+    """Complete an error found in a block: the first place, the value, and how many in all."""
+    if "row" not in error.place or (error.value is None and "column" in error.place):
+        return error  # of no cell, or complete already
+    if isinstance(data, Source):
+        return not_finite_in(data, error, columns=columns, hint=hint)
+    sparse = sp.issparse(data)
+    values = data.data if sparse else data
+    bad = ~np.isfinite(values)
+    if sparse:
+        at = int(np.flatnonzero(bad)[0])
+        (row, column), value = _place_in(data, at), values[at]
+    else:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        value = values[row, column]
+    missing = int(np.isnan(values).sum())
+    infinite = int(bad.sum()) - missing
+    where, place = _cell((origin or Origin()).place_of(row), columns, column)
+    if not missing:
+        hint = _REMOVE
+    elif infinite:
+        hint += f"; {_REMOVE}"
+    return NotFiniteError(
+        f"Input X contains {_shown(value)}: the first at {where}; "
+        f"{missing:,} NaN and {infinite:,} infinite values in all",
+        place=place,
+        hint=hint,
+    )
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X is an array of numbers of two dimensions, which needs no look beyond its type."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiubc"
+
+
+def labels_of_floats(X: Any) -> tuple[str, ...] | None:
+    """Column labels of a pandas frame of nothing but float32 and float64: an array with names.
+
+    Empty where no label is text. None for any other frame, and for labels that are text in
+    part, repeated or of several levels: these are checked one by one elsewhere.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or type(X) is not pandas.DataFrame or not X.size:
+        return None
+    if X.columns.nlevels != 1 or not X.columns.is_unique or not _FLOATS.issuperset(X.dtypes):
+        return None
+    labels = X.columns.tolist()
+    text = tuple(label for label in labels if isinstance(label, str))
+    return text if len(text) in (0, len(labels)) else None
+
+
+def in_memory(X: Any) -> Rows:
+    """Rows (n, p), column names and file of an array, sparse matrix, Table, frame or list."""
+    if is_plain(X):
+        return as_rows(X), None, None
+    if sp.issparse(X):
+        return from_sparse(X), None, None
+    if isinstance(X, Table):
+        data = from_sparse(X.data) if sp.issparse(X.data) else as_rows(X.data)
+        return data, X.columns, X.origin
+    if type(X) is list:
+        numbers = _numbers(X)
+        if numbers is not None:
+            return as_rows(numbers), None, None
+    labels = labels_of_floats(X)
+    if labels is not None:
+        return as_rows(X.to_numpy()), labels or None, frame_origin(X)
+    if is_frame(X):
+        return in_memory(from_frame(X))
+    refuse_containers(X)
+    from sklearn.utils.validation import check_array  # a slow import
+
+    try:
+        checked = check_array(X, dtype="numeric", ensure_all_finite=False, estimator="PCA")
+    except ValueError as error:
+        raise _first_text(X) or error from None
+    return as_rows(np.asarray(checked)), None, None
+
+
+def refuse_containers(X: object) -> None:
+    """Refuse objects that hold several tables, with the way to one of them.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for kind in type(X).__mro__:
+        name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+        if name in _CONTAINERS:
+            raise ParameterError(
+                f"{name} holds several arrays, and one table is needed",
+                place={"parameter": "X"},
+                hint=_CONTAINERS[name],
+            )
+
+
+def _numbers(X: list[Any]) -> np.ndarray[Any, Any] | None:
+    """Lists of as many real numbers each as an array (n, p); None for anything else."""
+    try:
+        array = np.array(X)
+    except ValueError:
+        return None
+    return array if array.ndim == 2 and array.dtype.kind in "fiu" and array.size else None
+
+
+def _first_text(X: Any) -> NotNumericError | None:
+    """An error for the first cell of a list or array that is no number, if there is one."""
+    cells = np.asarray(X)
+    if cells.ndim != 2 or cells.dtype.kind not in "OUS":
+        return None
+    for (row, column), cell in np.ndenumerate(cells):
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            return NotNumericError(
+                f"{cell!r} at {row_words(row)}, column {column} is not a number",
+                place={"row": row, "column": column},
+                hint="convert the column to numbers, or leave it out",
+            )
+    return NotNumericError(
+        f"the array holds text (dtype {cells.dtype}), though all of it reads as numbers",
+        hint="X.astype(float)",
+    )

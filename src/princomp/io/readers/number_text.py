@@ -1,0 +1,154 @@
+"""Numbers as text: decimal commas, separators of thousands, units, and words for missing cells."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from princomp.io.readers.cells import MISSING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PLAIN", "NumberFormat", "Unit", "quantity_in", "unit_of"]
+
+_SPACES = "[ \u00a0\u202f]"
+_APOSTROPHES = "['’]"
+_SIGNS = "$€£¥₹"
+# "12 %", "€ 5", "80 kg"; letters only after a blank, since "5a" is a code.
+_WITH_UNIT = re.compile(
+    rf"(?P<sign>[+-]?)(?P<before>[{_SIGNS}]?)\s*(?P<number>[+-]?[0-9.,'’ \u00a0\u202f]*[0-9]"
+    rf"(?:[eE][+-]?[0-9]+)?)(?P<after>\s*[%‰°{_SIGNS}][CF]?|\s[A-Za-zµμ°/²³]{{1,8}})?"
+)
+
+
+class Unit(NamedTuple):
+    """What stands before and after all numbers of a column."""
+
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return (self.before or self.after).strip()
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How numbers are written.
+
+    Parameters
+    ----------
+    decimal : {".", ","}
+    thousands : str, optional
+        A blank stands for non-breaking ones, too.
+    na : tuple of str
+        Words for missing cells, besides ``MISSING``.
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+    na: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether Python writes numbers so."""
+        return self.decimal == "." and self.thousands is None
+
+    @cached_property
+    def missing(self) -> frozenset[str]:
+        """What stands for a missing cell, without blanks around it."""
+        return MISSING.union(word.strip() for word in self.na)
+
+    @cached_property
+    def _between(self) -> str:
+        """A pattern of the separator of thousands."""
+        if self.thousands is None:
+            return ""
+        if self.thousands.isspace():
+            return _SPACES
+        return _APOSTROPHES if self.thousands in "'’" else re.escape(self.thousands)
+
+    @cached_property
+    def _pattern(self) -> str:
+        whole = "[0-9]+"
+        if self.thousands is not None:
+            whole = f"(?:[0-9]{{1,3}}(?:{self._between}[0-9]{{3}})+|[0-9]+)"
+        point = re.escape(self.decimal)
+        digits = f"(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+        return f"[+-]?(?:{digits}|(?i:inf(?:inity)?|nan))"
+
+    def number(self, cell: str) -> float | None:
+        """The number in a cell, NaN where it is missing, None where it is neither."""
+        text = cell.strip()
+        if text in self.missing:
+            return math.nan
+        if re.fullmatch(self._pattern, text) is None:
+            return None
+        if self.thousands is not None:
+            text = re.sub(self._between, "", text)
+        return float(text.replace(self.decimal, "."))
+
+    def is_text(self, cell: str) -> bool:
+        """Whether a cell is neither a number nor missing."""
+        return self.number(cell) is None
+
+    def canonical(self, cells: pa.ChunkedArray, unit: Unit | None = None) -> pa.ChunkedArray:
+        """Numbers as Python writes them, null where missing; other cells as a word.
+
+        The result casts to float64 only if each cell is a number or missing.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        cells = compute.utf8_trim_whitespace(cells)
+        missing = compute.is_in(cells, value_set=pa.array(sorted(self.missing)))
+        cells = compute.if_else(missing, pa.scalar(None, pa.string()), cells)
+        if unit is not None:
+            cells = _without(cells, unit)
+        if self.is_plain:
+            return cells
+        valid = compute.match_substring_regex(cells, f"^{self._pattern}$")
+        if self.thousands is not None:
+            cells = compute.replace_substring_regex(cells, self._between, "")
+        cells = compute.replace_substring(cells, self.decimal, ".")
+        return compute.if_else(valid, cells, pa.scalar("not a number"))
+
+
+PLAIN = NumberFormat()
+
+
+def _without(cells: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    before, after = re.escape(unit.before), re.escape(unit.after)
+    pattern = f"^([+-]?){before}\\s*(.*?){after}$"
+    valid = compute.match_substring_regex(cells, pattern)
+    bare = compute.replace_substring_regex(cells, pattern, r"\1\2")
+    return compute.if_else(valid, compute.utf8_trim_whitespace(bare), pa.scalar("not a number"))
+
+
+def quantity_in(cell: str) -> Unit | None:
+    """The unit of a cell that looks like a number, in any format, with one or without; or None."""
+    match = _WITH_UNIT.fullmatch(cell.strip())
+    return None if match is None else Unit(match["before"], match["after"] or "")
+
+
+def unit_of(cells: Iterable[str | None], numbers: NumberFormat) -> Unit | None:
+    """The unit that stands with each number of a column; None unless all cells have the same."""
+    found: set[Unit] = set()
+    for cell in cells:
+        if cell is None or cell.strip() in numbers.missing:
+            continue
+        match = _WITH_UNIT.fullmatch(cell.strip())
+        if match is None or numbers.number(match["sign"] + match["number"]) is None:
+            return None
+        found.add(Unit(match["before"], match["after"] or ""))
+        if len(found) > 1:
+            return None
+    unit = found.pop() if found else Unit("", "")
+    return unit if unit.before or unit.after else None

@@ -1,0 +1,115 @@
+"""Options that say how a table is written: separators, encoding, header, missing words."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from princomp.errors import ParameterError, invalid_value
+
+__all__ = ["DETECT", "ReadOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How a file is written; options that are None are detected from the file.
+
+    Parameters
+    ----------
+    sep : str, optional
+        Separator of the fields: one character; " " stands for any number of blanks.
+    decimal : {".", ","}, optional
+    thousands : str, optional
+        Separator of thousands: one character.
+    encoding : str, optional
+        Of the text, such as "utf-16" or "cp1252".
+    na : tuple of str
+        Words that mark a missing cell, besides the usual ones (empty, NA, NaN, null, …).
+    skip : int, optional
+        Lines before the table.
+    skip_end : int, optional
+        Rows at the end that do not belong to the data, such as totals.
+    header : int, optional
+        Lines with the names of the columns: 0, 1 or 2.
+    comment : str, optional
+        Lines that begin with it are left out; "" for none.
+    sheet : str or int, optional
+        Of a workbook: its name, or its number from 1.
+    untrusted : bool
+        Read the file in a process of its own, with limited memory and time.
+    """
+
+    sep: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+    na: tuple[str, ...] = ()
+    skip: int | None = None
+    skip_end: int | None = None
+    header: int | None = None
+    comment: str | None = None
+    sheet: str | int | None = None
+    untrusted: bool = False
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> ReadOptions:
+        """Check options as a user gives them.
+
+        Raises
+        ------
+        ParameterError
+        """
+        known = [field.name for field in fields(cls)]
+        for name in options:
+            if name not in known:
+                raise ParameterError(
+                    f"{name!r} is not an option of reading",
+                    place={"parameter": name},
+                    hint=f"The options are {', '.join(known)}.",
+                )
+        given = dict(options)
+        na = given.get("na", ())
+        given["na"] = (na,) if isinstance(na, str) else tuple(_words(na))
+        if isinstance(given.get("header"), bool):
+            given["header"] = int(given["header"])
+        made = cls(**given)
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        one = "one character, or None to find it out"
+        if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
+            raise invalid_value("sep", self.sep, one, "A tab is written '\\t'.")
+        if self.decimal not in (None, ".", ","):
+            raise invalid_value("decimal", self.decimal, "'.' or ','", "None finds it out.")
+        if self.thousands is not None and (len(self.thousands) != 1 or self.thousands.isalnum()):
+            raise invalid_value("thousands", self.thousands, one, "Such as ',' or ' '.")
+        if self.thousands is not None and self.thousands == self.decimal:
+            raise invalid_value(
+                "thousands", self.thousands, "another character than decimal", "Change one of them."
+            )
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                raise invalid_value(
+                    "encoding", self.encoding, "an encoding of Python", "Such as 'utf-8', 'cp1252'."
+                ) from None
+        for name in ("skip", "skip_end"):
+            count = getattr(self, name)
+            if count is not None and (not isinstance(count, int) or count < 0):
+                raise invalid_value(name, count, "a whole number of at least 0", "None asks.")
+        if self.header not in (None, 0, 1, 2):
+            hint = "False is no line of names, True one; 2 joins two lines."
+            raise invalid_value("header", self.header, "False, True or 2", hint)
+
+
+def _words(na: Any) -> Iterable[str]:
+    if not isinstance(na, Iterable) or not all(isinstance(one, str) for one in na):
+        raise invalid_value("na", na, "a list of words", "Such as na=['-', 'missing'].")
+    return na
+
+
+DETECT = ReadOptions()

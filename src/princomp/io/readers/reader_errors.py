@@ -1,0 +1,86 @@
+"""Errors of readers: of libraries that are missing or fail, and of files that are malformed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from princomp.errors import (
+    InputNotFoundError,
+    MalformedFileError,
+    MissingLibraryError,
+    PrincompError,
+    ShapeError,
+)
+
+__all__ = ["REMAKE", "malformed", "need", "no_rows", "reading"]
+
+REMAKE = "It may be cut short or damaged: make or fetch it anew."
+
+
+def need(module: str, path: Path) -> Any:
+    """Import a module of an optional library that reads files of the kind of ``path``."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        library = module.partition(".")[0]
+        raise MissingLibraryError(
+            f"{path}: reading this kind of file needs {library}, which is not installed",
+            place={"file": str(path)},
+            hint=f"pip install 'princomp[{'cli' if library == 'pyarrow' else 'files'}]'",
+        ) from error
+
+
+def malformed(
+    path: Path | str | None, problem: str, hint: str, **place: object
+) -> MalformedFileError:
+    """Make the error for a file that cannot be read as what it should be."""
+    return MalformedFileError(f"{path}: {problem}", place={"file": str(path), **place}, hint=hint)
+
+
+def no_rows(file: Path | str | None, detail: str = "") -> ShapeError:
+    """Make the error for a table without rows."""
+    return ShapeError(
+        f"{'the input' if file is None else file}: no rows{detail}",
+        place={} if file is None else {"file": str(file)},
+        hint="Principal components need at least two rows of numbers.",
+    )
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn the errors of a library that reads ``path`` into errors of princomp.
+
+    Only calls into a library may stand inside: damaged bytes make these raise
+    nearly every class of exception, so all are caught.
+    """
+    place = {"file": str(path)}
+    try:
+        yield
+    except PrincompError:
+        raise
+    except FileNotFoundError as error:
+        raise InputNotFoundError(f"{path}: no such file", place=place) from error
+    except PermissionError as error:
+        raise InputNotFoundError(
+            f"{path}: may not be read ({error.strerror})",
+            place=place,
+            hint="Ask for permission to read it, or copy it to a folder of your own.",
+        ) from error
+    except MemoryError as error:
+        raise malformed(
+            path,
+            f"reading it as {kind} needs more memory than there is; it is too large or damaged",
+            "Read fewer columns; if the file is small, make it anew.",
+        ) from error
+    except Exception as error:
+        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise malformed(
+            path,
+            f"cannot be read as {kind}: {reason}",
+            "The file may be cut short, damaged, or of another kind than its name says: "
+            "make or fetch it anew.",
+        ) from error

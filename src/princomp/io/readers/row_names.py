@@ -1,0 +1,158 @@
+"""Which column names the rows, and which rows at the end belong to no one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from princomp.errors import MalformedFileError
+from princomp.io.readers.columns import Choice, Origin
+from princomp.io.readers.number_text import NumberFormat, quantity_in
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from princomp.io.readers.delimited_pieces import Dialect
+
+__all__ = ["INDEX_NAMES", "counts_rows", "name_rows", "refuse_totals", "without_last_rows"]
+
+# What first columns of row labels are called; "row" is what an unnamed one is called here.
+INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
+_TOTALS = re.compile(
+    r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt|insgesamt|somme|suma|totale|mean|average|"
+    r"mittelwert|moyenne|median)\W*"
+)
+# With fewer rows, 1 and 2 may be anything.
+_LEAST = 3
+
+
+def counts_rows(cells: Sequence[Any]) -> bool:
+    """Whether cells are 0, 1, …, n − 1 or 1, 2, …, n."""
+    if len(cells) < _LEAST or str(cells[0]).strip() not in ("0", "1", "0.0", "1.0"):
+        return False
+    try:
+        numbers = np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return bool(np.array_equal(numbers, numbers[0] + np.arange(len(numbers))))
+
+
+def name_rows(
+    table: pa.Table,
+    first: str,
+    labels: Sequence[str],
+    choice: Choice,
+    numbers: NumberFormat,
+    *,
+    complete: bool = True,
+) -> tuple[Choice, list[str]]:
+    """Find the column that names the rows, and take it out of those to be analysed.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The columns ``labels`` as text.
+    first : str
+        The first column of the file.
+    labels : sequence of str
+        Columns that may name the rows.
+    choice : Choice
+    numbers : NumberFormat
+    complete : bool
+        Whether the table has all rows, or the first ones of more.
+    """
+    first_cells = table.column(first).to_pylist() if first in labels else []
+    counted = counts_rows(first_cells)
+    unique = [name for name in dict.fromkeys(labels) if _is_unique_text(table, name, numbers)]
+    left_out: list[str] = []
+    if len(unique) == 1 and (counted or first.lower() not in INDEX_NAMES):
+        name = unique[0]
+        why = f"which differs in {'all' if complete else f'the first {len(table):,}'} rows"
+        if counted and name != first:
+            left_out = [first]
+    elif first in labels and first.lower() in INDEX_NAMES:
+        name, why = first, "the first column"
+    elif counted:
+        name, why = first, f"which counts them from {str(first_cells[0]).strip()}"
+    else:
+        return choice, []
+    names = tuple(one for one in choice.names if one != name and one not in left_out)
+    if not names:
+        return choice, []
+    notes = [f"the rows are named by column {name!r}, {why}; id_column=False keeps it as data"]
+    if left_out:
+        notes.append(f"left out {first!r}, which counts the rows")
+    return replace(choice, names=names, id_column=name), notes
+
+
+def _is_unique_text(table: pa.Table, name: str, numbers: NumberFormat) -> bool:
+    column = table.column(name)
+    head = column[:100].to_pylist()
+    if len(column) < _LEAST or not all(cell and numbers.is_text(cell) for cell in head):
+        return False
+    if 2 * sum(quantity_in(cell) is not None for cell in head) > len(head):
+        return False  # "12 kg" and "1,5" were meant as numbers
+    cells = column.to_pylist()
+    return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
+
+
+def without_last_rows(table: pa.Table, dialect: Dialect, notes: list[str]) -> pa.Table:
+    """Leave out rows at the end: as many as are asked for, and empty ones."""
+    if dialect.skip_end:
+        table = table.slice(0, max(0, len(table) - dialect.skip_end))
+    empty = 0
+    while empty < len(table) - 1 and _is_empty(_row(table, len(table) - 1 - empty)):
+        empty += 1
+    if empty:
+        notes.append(f"left out {empty:,} empty {'row' if empty == 1 else 'rows'} at the end")
+        table = table.slice(0, len(table) - empty)
+    return table
+
+
+def refuse_totals(table: pa.Table, dialect: Dialect, origin: Origin) -> None:
+    """Refuse totals in the last row: a word for them, or sums.
+
+    Raises
+    ------
+    MalformedFileError
+    """
+    if dialect.skip_end is None and len(table) > _LEAST:
+        last = _row(table, len(table) - 1)
+        word = next((c for c in last if isinstance(c, str) and _TOTALS.fullmatch(c.strip())), None)
+        if word is not None or _sums(table):
+            spot = origin.place_of(len(table) - 1)
+            said = f" ({word.strip()!r})" if word else ""
+            raise MalformedFileError(
+                origin.say(f"{spot.words}, the last one, looks like totals{said}"),
+                place=spot.known(),
+                hint="skip_end=1 leaves it out, skip_end=0 reads it as data.",
+            )
+
+
+def _row(table: pa.Table, i: int) -> list[Any]:
+    return [column[i].as_py() for column in table.columns]
+
+
+def _is_empty(row: Sequence[Any]) -> bool:
+    return all(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in row)
+
+
+def _sums(table: pa.Table) -> bool:
+    """Whether the last row holds the sums of the columns above, in two columns at least."""
+    found = 0
+    for column in table.columns:
+        if str(column.type) != "double":
+            continue
+        values = column.to_numpy()
+        above, last = values[:-1][np.isfinite(values[:-1])], values[-1]
+        if not len(above) or np.isnan(last) or not above.any():
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not abs(above.sum() - last) <= 1e-9 * np.abs(above).sum():
+                return False
+        found += 1
+    return found > 1

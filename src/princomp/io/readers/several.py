@@ -1,0 +1,248 @@
+"""SourceChain sources, one after the other, as one table."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from princomp.errors import ColumnError, ParameterError, ShapeError
+from princomp.io.readers.columns import RowPlace, listed
+from princomp.io.readers.source import Chunk, FileState, Source
+
+__all__ = ["SourceChain", "order_of", "reordered"]
+
+
+class SourceChain(Source):
+    """Sources one after the other, their columns in the order of the first.
+
+    Made by ``SourceChain.of``. It has random access if all of them have, and can be read again
+    if all of them can.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        first = sources[0]
+        self.sources = tuple(sources)
+        self._orders = [_order(source, i, first) for i, source in enumerate(sources)]
+        _refuse_mixed(sources)
+        single = all(source.dtype == np.float32 for source in sources)
+        super().__init__(
+            rows=_sum(source.rows for source in sources),
+            p=first.p,
+            dtype=np.dtype(np.float32 if single else np.float64),
+            columns=first.columns,
+            id_column=first.id_column,
+            notes=_notes(sources),
+            file=listed([_name(source, i) for i, source in enumerate(sources)], most=2),
+            unused=tuple(dict.fromkeys(name for source in sources for name in source.unused)),
+            stored=_sum(source.stored for source in sources),
+            nbytes=_sum(source.nbytes for source in sources),
+        )
+        self.repeatable = all(source.repeatable for source in sources)
+        self.reader = max(source.reader for source in sources)
+        # Rows of each source; the unknown ones are learned while it is read. Only whole
+        # integers are stored here, so that a thread that makes a message may look at any time.
+        self._counts = [source.rows for source in sources]
+        self.random_access = self.rows is not None and all(
+            source.random_access for source in sources
+        )
+        self._ends = [*accumulate(count or 0 for count in self._counts)]
+
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> Source:
+        """Join sources, opened with the same choice of columns, to one; a single one is returned.
+
+        Parameters
+        ----------
+        sources : sequence of Source
+            Columns are bound by name to those of the first, in any order. Where none has
+            names, their numbers must agree.
+
+        Returns
+        -------
+        Source
+            float32 where all are, float64 otherwise; the rows have ids if the first has.
+
+        Raises
+        ------
+        ColumnError, ShapeError
+            The columns of a file are not those of the first, or it lacks the id column.
+        ParameterError
+            No source, or sparse ones among dense ones.
+        """
+        if not sources:
+            raise ParameterError("there is no table to read", hint="Name at least one.")
+        return sources[0] if len(sources) == 1 else cls(sources)
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from number ``start`` on; sources that end before it are not opened.
+
+        That needs their number of rows: as it was said, or as it was found the last time.
+        """
+        for i, source in enumerate(self.sources):
+            count = self._counts[i]
+            if count is not None and count <= start:
+                start -= count
+                continue
+            # Without its count nobody could say how many of the rows to skip it holds.
+            seen = 0 if count is None else start
+            # Closed with this generator, so that no file stays open.
+            with closing(_generator(source.chunks(seen))) as chunks:
+                for chunk in chunks:
+                    late = max(0, start - seen)
+                    seen += chunk.data.shape[0]
+                    if start < seen:
+                        yield self._bound(i, chunk.part(late))
+            if count is None:
+                self._counts[i] = seen
+            start = max(0, start - seen)
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows ``start`` to ``stop``, from as many sources as they lie in."""
+        last = len(self._ends) - 1
+        i = min(bisect_right(self._ends, start), last)
+        parts = []
+        for j in range(i, max(i, min(bisect_left(self._ends, stop), last)) + 1):
+            before = self._ends[j - 1] if j else 0
+            inside = max(start, before) - before, min(stop, self._ends[j]) - before
+            parts.append(self._bound(j, self.sources[j].read(*inside)))
+        return Chunk.joined(parts)
+
+    def place_of(self, row: int) -> RowPlace:
+        """File of row number ``row``, and its number there.
+
+        Where the rows of a file are not known, as far as it was read.
+        """
+        i = 0
+        while i < len(self.sources) - 1 and (count := self._counts[i]) is not None and count <= row:
+            row -= count
+            i += 1
+        return self.sources[i].place_of(row)
+
+    def file_states(self) -> tuple[FileState, ...]:
+        """Those of all sources, in their order."""
+        return tuple(one for source in self.sources for one in source.file_states())
+
+    def _bound(self, i: int, chunk: Chunk) -> Chunk:
+        """A chunk of source ``i`` with the columns, the precision and the ids of the whole."""
+        order = self._orders[i]
+        data = chunk.data if order is None else reordered(chunk.data, order)
+        if data.dtype != self.dtype:
+            data = data.astype(self.dtype)
+        return Chunk(data, chunk.ids if self.id_column is not None else None)
+
+
+def _name(source: Source, i: int) -> str:
+    return source.file or f"table {i + 1}"
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
+
+
+def _order(source: Source, i: int, first: Source) -> NDArray[np.intp] | None:
+    """Positions in this source of the columns of the first; None if they are equal."""
+    name, known = _name(source, i), _name(first, 0)
+    place: dict[str, Any] = {"file": name}
+    if first.id_column is not None and source.id_column is None:
+        raise ColumnError(
+            f"{name}: has no id column, while {known} has {first.id_column!r}",
+            place={**place, "column": first.id_column},
+            hint="Give every file an id column, or read them without one.",
+        )
+    if (source.columns is None) != (first.columns is None):
+        with_names, without = (known, name) if source.columns is None else (name, known)
+        raise ColumnError(
+            f"{name}: the columns of {without} have no names, those of {with_names} have, "
+            "so they cannot be bound to each other",
+            place=place,
+            hint="Keep all tables in files with column names, such as CSV or Parquet, or in none.",
+        )
+    if source.columns is None or first.columns is None:
+        if source.p != first.p:
+            raise ShapeError(
+                f"{name}: has {source.p} columns, while {known} has {first.p}",
+                place=place,
+                hint="Files of one table have the same columns in the same order.",
+            )
+        return None
+    return order_of(source.columns, first.columns, name, known, place)
+
+
+def order_of(
+    columns: tuple[str, ...], wanted: tuple[str, ...], name: str, known: str, place: dict[str, Any]
+) -> NDArray[np.intp] | None:
+    """Position of each wanted column among ``columns``; None if all are in their places.
+
+    ``name`` and ``known`` are what a ColumnError calls the two tables.
+    """
+    if columns == wanted:
+        return None
+    here = {column: j for j, column in enumerate(columns)}
+    there = set(wanted)
+    missing = [column for column in wanted if column not in here]
+    new = [column for column in columns if column not in there]
+    if not missing and not new:
+        return np.array([here[column] for column in wanted])
+    differences = [
+        f"{what}: {listed(map(repr, names))}"
+        for what, names in (("missing", missing), ("new", new))
+        if names
+    ]
+    raise ColumnError(
+        f"{name}: its columns are not those of {known}; {'; '.join(differences)}",
+        place={**place, "column": (missing or new)[0], "missing": missing, "new": new},
+        hint="Rename or exclude columns, or name those to use. A column may also have been "
+        "left out for the text in it.",
+    )
+
+
+def reordered(data: Any, order: NDArray[np.intp]) -> Any:
+    """Rows with the columns ``order``, dense in C order or CSR; always a copy."""
+    if not sp.issparse(data):
+        # Six times faster than data[:, order], which is not in C order besides.
+        return np.take(data, order, axis=1)
+    places = np.argsort(order).astype(data.indices.dtype)
+    rows = sp.csr_array((data.data.copy(), places[data.indices], data.indptr), shape=data.shape)
+    rows.sort_indices()
+    return rows
+
+
+def _refuse_mixed(sources: Sequence[Source]) -> None:
+    sparse = [_name(source, i) for i, source in enumerate(sources) if source.stored is not None]
+    dense = [_name(source, i) for i, source in enumerate(sources) if source.stored is None]
+    if sparse and dense:
+        raise ParameterError(
+            f"sparse and dense tables cannot be joined: {listed(sparse, most=3)} "
+            f"{'is' if len(sparse) == 1 else 'are'} sparse, {listed(dense, most=3)} "
+            f"{'is' if len(dense) == 1 else 'are'} not",
+            place={"file": sparse[0]},
+            hint="Store all of them sparse, or all of them dense.",
+        )
+
+
+def _notes(sources: Sequence[Source]) -> tuple[str, ...]:
+    """Notes without repetition, with the files where not all have the note."""
+    of: dict[str, list[str]] = {}
+    for i, source in enumerate(sources):
+        for note in dict.fromkeys(source.notes):
+            of.setdefault(note, []).append(_name(source, i))
+    return tuple(
+        note if len(files) == len(sources) else f"{listed(files, most=3)}: {note}"
+        for note, files in of.items()
+    )
+
+
+def _generator(chunks: Iterator[Chunk]) -> Generator[Chunk]:
+    yield from chunks

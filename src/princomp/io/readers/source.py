@@ -1,0 +1,216 @@
+"""Source: the protocol of all readers, rows in chunks.
+
+The format of a file decides how its rows are cut into chunks and nothing else: an engine cuts
+them into logical blocks by row number, so a table has the same summary from every source.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from princomp.errors import PrincompError
+from princomp.io.readers.columns import Origin, RowPlace, plain_label
+from princomp.io.readers.table import Table
+
+__all__ = ["Chunk", "FileState", "RowArray", "RowData", "Source", "TableSource"]
+
+# Rows (m, p) in this process's memory, dense or CSR.
+RowArray: TypeAlias = NDArray[Any] | sp.csr_array
+
+
+class Chunk(NamedTuple):
+    """Some consecutive rows.
+
+    Parameters
+    ----------
+    data : ndarray (C order) or CSR array of shape (m, p)
+        float32 or float64, as the source's ``dtype`` says; a missing cell is NaN.
+        The receiver may keep it: a reader does not write to it again.
+    ids : ndarray of object of shape (m,), optional
+        Of the id column.
+    """
+
+    data: Any
+    ids: NDArray[np.object_] | None = None
+
+    def part(self, start: int, stop: int | None = None) -> Chunk:
+        """Rows ``start`` to ``stop`` of these."""
+        if not start and stop is None:
+            return self
+        return Chunk(self.data[start:stop], None if self.ids is None else self.ids[start:stop])
+
+    @classmethod
+    def joined(cls, chunks: Sequence[Chunk]) -> Chunk:
+        """The rows of all, one after the other."""
+        if len(chunks) == 1:
+            return chunks[0]
+        blocks = [chunk.data for chunk in chunks]
+        ids = [chunk.ids for chunk in chunks if chunk.ids is not None]
+        data = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
+        return cls(data, np.concatenate(ids) if ids else None)
+
+
+class FileState(NamedTuple):
+    """State of a file: its name, size and modification time. If it changed, so did the rows."""
+
+    file: str
+    size: int
+    modified_ns: int
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> FileState:
+        """The state of a file now."""
+        found = os.stat(path)
+        return cls(os.fspath(path), found.st_size, found.st_mtime_ns)
+
+
+@dataclass(kw_only=True, eq=False)
+class Source:
+    """Rows that are read chunk by chunk.
+
+    A subclass gives ``chunks``; where any rows can be had without those before them
+    it sets ``random_access`` and gives ``read``, which threads call at the same time.
+
+    Parameters
+    ----------
+    rows : int or None
+        None where the end is known only once it is reached.
+    p : int
+        Columns, at least one.
+    dtype : numpy dtype
+        float32 or float64, of every chunk.
+    columns : tuple of str, optional
+        The p names; None where the input has none.
+    id_column : str, optional
+        A column that names the rows, given as ``ids`` of each chunk.
+    notes : tuple of str
+        Messages for the user, such as which text columns were left out.
+    file : str, optional
+        The name of the input in messages.
+    unused : tuple of str
+        Columns that are there but were not among those asked for.
+    stored : int, optional
+        Of sparse rows, the numbers stored; their chunks are CSR arrays.
+    nbytes : int, optional
+        Bytes of the input as it is read (a compressed file counts as it lies there).
+    """
+
+    rows: int | None
+    p: int
+    dtype: np.dtype[Any]
+    columns: tuple[str, ...] | None = None
+    id_column: str | None = None
+    notes: tuple[str, ...] = ()
+    file: str | None = None
+    unused: tuple[str, ...] = ()
+    stored: int | None = None
+    nbytes: int | None = None
+
+    # Whether chunks() may be called again, and whether read() exists.
+    repeatable = True
+    random_access = False
+    # Bytes that the library which reads takes for itself, measured 40 to 180 MB.
+    reader = 150 * 10**6
+
+    def properties(self) -> dict[str, Any]:
+        """The parameters of this source, for another one of the same rows."""
+        return {one.name: getattr(self, one.name) for one in fields(Source)}
+
+    @property
+    def shape(self) -> tuple[int | None, int]:
+        """Rows, where known, and columns."""
+        return self.rows, self.p
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from number ``start`` on, in order, in chunks of at least one row.
+
+        A chunk is of moderate size (about 2 to 16 MB). What was opened is closed when
+        the iterator ends or is closed.
+
+        Raises
+        ------
+        MalformedFileError, NotNumericError
+            With the place.
+        """
+        raise NotImplementedError
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows ``start`` to ``stop``, from any thread. Only where ``random_access``."""
+        raise NotImplementedError
+
+    def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> Any:
+        """The numbers of :meth:`read`, in an array that ``empty(shape, dtype)`` may give.
+
+        The array may reuse memory: allocating it anew costs more than reading into it.
+        """
+        return self.read(start, stop).data
+
+    @property
+    def row_origin(self) -> Origin:
+        """Where the rows come from, for messages."""
+        return Origin(self.file)
+
+    def place_of(self, row: int) -> RowPlace:
+        """Place of row number ``row``."""
+        place = self.row_origin.place_of(row)
+        if place.label is None and self.id_column is not None and self.repeatable:
+            # Those rows may have a fault of their own, which is not this one.
+            with suppress(PrincompError, StopIteration):
+                ids = next(self.chunks(row)).ids
+                label = None if ids is None else plain_label(ids[0])
+                place = place._replace(label=label)
+        return place
+
+    def file_states(self) -> tuple[FileState, ...]:
+        """State of the files of the rows now; empty where there are no files."""
+        return ()
+
+
+class TableSource(Source):
+    """A table in memory, such as a small file read whole."""
+
+    random_access = True
+    reader = 0
+
+    def __init__(self, table: Table) -> None:
+        n, p = table.data.shape
+        super().__init__(
+            rows=n,
+            p=p,
+            dtype=table.data.dtype,
+            columns=table.columns,
+            id_column=table.id_column,
+            notes=table.notes,
+            file=table.file,
+            unused=table.unused,
+            stored=getattr(table.data, "nnz", None),
+            nbytes=None if sp.issparse(table.data) else table.data.nbytes,
+        )
+        self.table = table
+
+    @property
+    def row_origin(self) -> Origin:
+        """Where the rows come from."""
+        return self.table.origin
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows ``start`` to ``stop``."""
+        return Chunk(self.table.data, self.table.ids).part(start, stop)
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from number ``start`` on."""
+        step = max(1, 2**18 // self.p)
+        for first in range(start, self.table.data.shape[0], step):
+            yield self.read(first, first + step)
+
+
+# Rows (n, p) in memory, or read block by block.
+RowData: TypeAlias = RowArray | Source

@@ -1,0 +1,259 @@
+"""Tables from .npz and MatrixMarket files, which can only be read whole."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from princomp.errors import ParameterError
+from princomp.io.readers.array_lookup import (
+    Member,
+    numbered_columns,
+    pick_array,
+    refuse_ids,
+    refuse_kind,
+)
+from princomp.io.readers.columns import Origin, Selection
+from princomp.io.readers.csr import as_csr, compressed, plain
+from princomp.io.readers.market_text import read_array, read_entries, read_head
+from princomp.io.readers.numpy_file import read_npy_header
+from princomp.io.readers.reader_errors import REMAKE, malformed, reading
+from princomp.io.readers.source import Source, TableSource
+from princomp.io.readers.stored_array import float_kind, floats, labels, refuse_long, rounding
+from princomp.io.readers.table import Table
+
+__all__ = ["open_matrix_market", "open_npz"]
+
+_SPARSE = ("csr", "csc", "bsr", "dia", "coo")
+
+
+def open_npz(
+    path: Path,
+    selection: Selection,
+    inside: str | None = None,
+    *,
+    most_bytes: int | None = None,
+) -> Source:
+    """Read a sparse matrix of ``scipy.sparse.save_npz``, or an array of ``numpy.savez``.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file.
+    selection : Selection
+        Columns by numbers. There is no id column.
+    inside : str, optional
+        Name of the array; needed where the file holds several of two dimensions.
+    most_bytes : int, optional
+        Memory that the table may take. No limit if not given.
+
+    Returns
+    -------
+    TableSource
+        Of shape (n, p), in CSR for a sparse matrix of any format.
+
+    Raises
+    ------
+    InputNotFoundError, MalformedFileError
+        No such file; damaged, or of another kind.
+    ParameterError
+        More than ``most_bytes``; no array or several fit, with a list of them.
+    ColumnError, ShapeError, NotNumericError
+        No such column, no table, no real numbers.
+    """
+    origin = Origin(str(path))
+    refuse_ids(selection, "an .npz file", origin)
+    with reading(path, "an .npz archive"):
+        archive = zipfile.ZipFile(path)
+    with archive:
+        members = _members(path, archive)
+        layout = _layout(path, archive, members)
+        if layout is None:
+            member = pick_array(list(members.values()), inside or None, origin)
+        elif inside:
+            raise ParameterError(
+                origin.say(f"holds one sparse matrix, and nothing named {inside!r}"),
+                place=origin.place(parameter="inside"),
+                hint=f"Give {path} alone.",
+            )
+        else:
+            with reading(path, "a sparse matrix"):
+                shape = tuple(int(length) for length in _array(path, archive, "shape"))
+            member = Member("the sparse matrix", shape, members["data"].dtype)
+            refuse_kind(member, origin)
+        stored = None if layout is None else int(np.prod(members["data"].shape))
+        _refuse_large(path, member, stored, most_bytes)
+        taken = numbered_columns(member.shape[1], selection, origin)
+        data: Any
+        if layout is None:
+            with reading(path, "an .npz archive"):
+                array = _array(path, archive, member.name)
+            data = floats(array, taken, 0, labels(None, taken), origin)
+        else:
+            with reading(path, "a sparse matrix"):
+                matrix = _assembled(
+                    layout, {name: _array(path, archive, name) for name in members}, member.shape
+                )
+            data = _rows(path, matrix, taken, origin)
+    return TableSource(Table(data, notes=rounding(member.dtype), file=str(path)))
+
+
+def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
+    """Names, shapes and dtypes of the arrays, from their headers alone."""
+    members = {}
+    for entry in archive.infolist():
+        name = entry.filename.removesuffix(".npy")
+        if name == entry.filename:
+            continue
+        with reading(path, "an .npz archive"), archive.open(entry) as file:
+            shape, _, dtype = read_npy_header(cast(BinaryIO, file))
+            held = entry.file_size - file.tell()
+        members[name] = Member(name, shape, dtype)
+        claimed = dtype.itemsize * int(np.prod(shape, dtype=object))
+        if claimed != held and not dtype.hasobject:
+            raise malformed(
+                path, f"its array {name} claims to have {claimed:,} bytes but has {held:,}", REMAKE
+            )
+    return members
+
+
+def _array(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """An array whole; to be called inside of ``reading``."""
+    with archive.open(f"{name}.npy") as file:
+        array = np.lib.format.read_array(cast(BinaryIO, file), allow_pickle=False)
+        # The checksum is compared when the end is met, which may lie beyond the last number.
+        file.read(1)
+    return np.asarray(array)
+
+
+def _layout(path: Path, archive: zipfile.ZipFile, members: dict[str, Member]) -> str | None:
+    """The format of a sparse matrix; None where the file holds other arrays."""
+    if not {"format", "shape", "data"} <= members.keys() or members["format"].shape != ():
+        return None
+    with reading(path, "an .npz archive"):
+        found = _array(path, archive, "format").item()
+    text = found.decode("latin1") if isinstance(found, bytes) else str(found)
+    return text if text in _SPARSE else None
+
+
+def _assembled(layout: str, parts: dict[str, NDArray[Any]], shape: tuple[int, ...]) -> Any:
+    """Put the parts of a sparse matrix together; to be called inside of ``reading``."""
+    values = plain(parts["data"])
+    size = (shape[0], shape[1])
+    if layout in ("csr", "csc"):
+        return compressed(layout, values, parts["indices"], parts["indptr"], size)
+    if layout == "dia":
+        return sp.dia_array((values, parts["offsets"]), shape=size)
+    if layout == "coo":
+        places = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
+        return sp.coo_array((values, tuple(places)), shape=size)
+    if parts["indptr"][-1] != len(values):
+        raise ValueError("the sparse matrix is damaged: it has values beyond its rows")
+    return sp.bsr_array((values, parts["indices"], parts["indptr"]), shape=size)
+
+
+def open_matrix_market(
+    path: Path,
+    selection: Selection,
+    inside: str | None = None,
+    *,
+    most_bytes: int | None = None,
+) -> Source:
+    """Read a MatrixMarket file, plain or compressed by gzip.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file (.mtx, .mtx.gz). Its rows are the rows of the table.
+    selection : Selection
+        Columns by numbers. There is no id column.
+    inside : None
+    most_bytes : int, optional
+        Memory that the table may take. No limit if not given.
+
+    Returns
+    -------
+    TableSource
+        Of shape (n, p), float64; in CSR where the file lists coordinates. Without
+        values ("pattern") each entry is 1.
+
+    Raises
+    ------
+    MissingLibraryError
+        pyarrow is not installed.
+    InputNotFoundError, MalformedFileError
+        No such file; damaged, or of another kind.
+    ParameterError
+        More than ``most_bytes``.
+    ColumnError, ShapeError, NotNumericError
+        No such column, no rows, complex numbers.
+    """
+    origin = Origin(str(path))
+    refuse_ids(selection, "a MatrixMarket file", origin)
+    if inside is not None:
+        raise ParameterError(
+            origin.say(f"holds one matrix, and nothing named {inside!r} in it"),
+            place=origin.place(parameter="inside"),
+            hint=f"Give {path} alone.",
+        )
+    opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    with reading(path, "MatrixMarket"):
+        opened = opener(path, "rb")
+    data: Any
+    with opened as file:
+        head = read_head(path, file)
+        member = Member("the matrix", head.shape, head.dtype)
+        refuse_kind(member, origin)
+        both = 1 if head.symmetry == "general" else 2
+        stored = None if head.entries is None else both * head.entries
+        _refuse_large(path, member, stored, most_bytes)
+        taken = numbered_columns(head.shape[1], selection, origin)
+        if stored is None:
+            data = floats(read_array(path, file, head), taken, 0, labels(None, taken), origin)
+        else:
+            row, column, values = read_entries(path, file, head)
+            matrix = sp.coo_array((values, (row, column)), shape=head.shape)
+            data = _rows(path, matrix, taken, origin)
+    return TableSource(Table(data, file=str(path)))
+
+
+def _rows(path: Path, matrix: Any, taken: NDArray[np.intp] | None, origin: Origin) -> Any:
+    """A sparse matrix of any format as CSR of floats."""
+    with reading(path, "a sparse matrix"):
+        if matrix.format not in ("csr", "csc"):
+            entries = matrix.tocoo()
+            row, column, values = entries.row, entries.col, entries.data
+            if taken is not None:
+                kept = np.isin(column, taken)
+                row, column, values = row[kept], column[kept], values[kept]
+            # Before duplicates are summed, where a sum of integers could run over.
+            refuse_long(values, lambda at: (str(int(column[at[0]])), int(row[at[0]])), origin)
+            values = values.astype(float_kind(values.dtype), copy=False)
+            matrix = sp.csr_array((values, (row, column)), shape=matrix.shape)
+        return as_csr(matrix, taken, 0, labels(None, taken), origin)
+
+
+def _refuse_large(path: Path, member: Member, stored: int | None, most: int | None) -> None:
+    """Raise ParameterError if the table takes more memory than it may."""
+    n, p = member.shape
+    number = float_kind(member.dtype).itemsize
+    if stored is None:
+        size, needed, other = f"{n:,} × {p:,}", n * p * number, ".npy"
+    else:
+        index = 4 if max(n, p, stored) < 2**31 else 8
+        size = f"{n:,} × {p:,} with {stored:,} stored numbers"
+        needed, other = stored * (number + index) + n * index, ".h5ad"
+    if most is not None and needed > most:
+        raise ParameterError(
+            f"{path}: a matrix of {size} takes {needed / 1e6:,.0f} MB in memory, "
+            f"more than the {most / 1e6:,.0f} MB it may",
+            place={"file": str(path), "parameter": "most_bytes"},
+            hint=f"This kind of file is only read whole: store the table as {other}, "
+            "which is read in pieces.",
+        )

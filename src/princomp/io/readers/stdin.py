@@ -1,0 +1,185 @@
+"""Rows from standard input, read once; the first bytes tell the format."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+from princomp.errors import ParameterError, ShapeError
+from princomp.io.readers.columnar import END_OF_STREAM
+from princomp.io.readers.columns import Selection
+from princomp.io.readers.delimited_detect import detect
+from princomp.io.readers.delimited_stream import DelimitedSource
+from princomp.io.readers.numpy_file import NPY_MAGIC, PipedArray
+from princomp.io.readers.read_options import DETECT, ReadOptions
+from princomp.io.readers.reader_errors import malformed, need, reading
+from princomp.io.readers.source import Chunk, Source
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+__all__ = ["open_stdin"]
+
+_NAME = Path("standard input")
+_PLACE = {"file": str(_NAME)}
+
+_COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_ARROW_STREAM = b"\xff\xff\xff\xff"
+# Formats whose readers seek, which a pipe cannot.
+_NOT_FROM_A_PIPE = {
+    b"PAR1": ("Parquet", "Give the name of the file instead."),
+    b"ARROW1": ("an Arrow file", "Send an Arrow stream, or give the name of the file instead."),
+    b"\x89HDF": ("HDF5", "Give the name of the file instead."),
+    b"PK\x03\x04": ("a zip file or spreadsheet", "Give the name of an .npz file; or send CSV."),
+}
+
+# Bytes by which the format is recognized.
+_FIRST = 1 << 16
+
+
+def open_stdin(
+    stream: BinaryIO,
+    *,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    id_column: str | Literal[False] | None = None,
+    options: ReadOptions = DETECT,
+) -> Source:
+    """Open standard input: CSV, TSV, an Arrow stream or .npy, each also by gzip or zstd.
+
+    Parameters
+    ----------
+    stream : binary file
+        Need not seek, and is never closed. It is read as far as needed to settle the format, the
+        columns and, in delimited text, which of them hold numbers.
+    columns, exclude, id_column, options
+        As for :func:`~princomp.io.readers.files.open_files`.
+
+    Returns
+    -------
+    Source
+        Not repeatable.
+
+    Raises
+    ------
+    ColumnError, MalformedFileError, NotNumericError, ShapeError
+        As for files; nothing may have come at all.
+    ParameterError
+        It is of a kind that cannot be read from a pipe.
+    MissingLibraryError
+        pyarrow is needed and not installed.
+    """
+    selection = Selection(columns, exclude, id_column or None, id_column is None, options)
+    first, rest = _peeked(stream)
+    compression = next((how for mark, how in _COMPRESSIONS.items() if first.startswith(mark)), None)
+    if compression is not None:
+        pa = need("pyarrow", _NAME)
+        with reading(_NAME, "a compressed table"):
+            rest = pa.CompressedInputStream(pa.PythonFile(rest, "r"), compression)
+        first, rest = _peeked(rest)
+    if not first:
+        raise ShapeError(
+            f"{_NAME}: no rows, the input is empty",
+            place=dict(_PLACE),
+            hint="Send a table, such as CSV whose first line names the columns; "
+            "or the command before the pipe may have failed.",
+        )
+    for mark, (kind, hint) in _NOT_FROM_A_PIPE.items():
+        if first.startswith(mark):
+            raise ParameterError(
+                f"{_NAME}: {kind} cannot be read from a pipe", place=dict(_PLACE), hint=hint
+            )
+    if first.startswith(NPY_MAGIC):
+        return _Once(PipedArray(rest, selection, _NAME))
+    if first.startswith(_ARROW_STREAM):
+        return _Once(_arrow(rest, selection))
+    need("pyarrow.csv", _NAME)
+    dialect = detect(first, _NAME, separator=None, compression=compression, options=options)
+    return _Once(DelimitedSource(dialect, dialect.cleaned(rest), selection, once=True))
+
+
+class _Once(Source):
+    """Rows of standard input, which can be read once."""
+
+    repeatable = False
+
+    def __init__(self, rows: Source) -> None:
+        super().__init__(**rows.properties())
+        self._source: Source | None = rows
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from number ``start`` on; a second time raises ParameterError."""
+        source, self._source = self._source, None
+        if source is None:
+            raise ParameterError(
+                f"{_NAME}: can be read once, and was",
+                place=dict(_PLACE),
+                hint="Save it to a file first, and give the name of the file.",
+            )
+        return source.chunks(start)
+
+
+class _Rewound(io.RawIOBase):
+    """The first bytes of a stream, and those that follow."""
+
+    def __init__(self, first: bytes, rest: BinaryIO) -> None:
+        self._first = first
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        into = memoryview(buffer).cast("B")
+        given = self._first or self._rest.read(len(into))
+        given, self._first = given[: len(into)], given[len(into) :]
+        into[: len(given)] = given
+        return len(given)
+
+
+def _peeked(stream: BinaryIO) -> tuple[bytes, BinaryIO]:
+    """The first bytes of a stream, and a stream that gives them again."""
+    first = b""
+    with reading(_NAME, "a table"):
+        # A pipe may give few bytes at a time.
+        while len(first) < _FIRST and (more := stream.read(_FIRST - len(first))):
+            first += more
+    return first, io.BufferedReader(_Rewound(first, stream), _FIRST)
+
+
+def _arrow(stream: BinaryIO, selection: Selection) -> Source:
+    from princomp.io.readers.columnar_batches import BatchSource
+
+    pa = need("pyarrow", _NAME)
+    recorder = _TailRecorder(stream)
+    with reading(_NAME, "an Arrow stream"):
+        batches = pa.ipc.open_stream(pa.PythonFile(recorder, "r"))
+
+    def until_the_end() -> Iterator[Any]:
+        yield from batches
+        # pyarrow takes the end of the bytes for that of the stream, too.
+        if recorder.last != END_OF_STREAM:
+            raise malformed(
+                _NAME,
+                "the Arrow stream does not end properly",
+                "It may be cut short: see whether the command before the pipe failed.",
+            )
+
+    return BatchSource(batches.schema, until_the_end(), selection, file=str(_NAME))
+
+
+class _TailRecorder:
+    """A stream that keeps the last bytes that were read."""
+
+    closed = False
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.last = b""
+
+    def read(self, size: int = -1) -> bytes:
+        got = self._stream.read(size)
+        self.last = (self.last + got[-len(END_OF_STREAM) :])[-len(END_OF_STREAM) :]
+        return got

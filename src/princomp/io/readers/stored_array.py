@@ -1,0 +1,209 @@
+"""Arrays of two dimensions in a store of tiles, as in HDF5 and Zarr."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import MalformedFileError
+from princomp.io.readers.array_lookup import Member, choose_positions
+from princomp.io.readers.cells import index_beyond, long_integer
+from princomp.io.readers.chunk_plan import ChunkPlan, Tiling, runs_of
+from princomp.io.readers.columns import Origin, Selection
+from princomp.io.readers.reader_errors import malformed, reading
+from princomp.io.readers.source import Chunk, Source
+from princomp.io.readers.table import Matrix
+from princomp.linalg import empty
+
+__all__ = ["StoredArray", "changed", "float_kind", "floats", "labels", "refuse_long", "rounding"]
+
+
+def labels(columns: tuple[str, ...] | None, taken: NDArray[np.intp] | None) -> Callable[[int], str]:
+    """Names of the columns in use for messages, or their numbers in the file."""
+    if columns is not None:
+        return columns.__getitem__
+    return lambda k: str(k if taken is None else int(taken[k]))
+
+
+def float_kind(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """float32 for float32, float64 for all else."""
+    single = dtype.kind == "f" and dtype.itemsize == 4
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def rounding(dtype: np.dtype[Any]) -> tuple[str, ...]:
+    """A note, if the numbers have more digits than float64."""
+    long = dtype.kind == "f" and dtype.itemsize > 8
+    return (f"rounded {dtype} to float64",) if long else ()
+
+
+def refuse_long(
+    numbers: NDArray[Any],
+    cell: Callable[[tuple[int, ...]], tuple[str, int]],
+    origin: Origin,
+) -> None:
+    """Raise NotNumericError for the first integer beyond 2**53.
+
+    ``cell`` gives the column's name and the row, from 0, of an index into ``numbers``.
+    """
+    index = index_beyond(numbers)
+    if index is not None:
+        column, row = cell(index)
+        raise long_integer(column, row, int(numbers[index]), origin)
+
+
+def floats(
+    block: NDArray[Any],
+    taken: NDArray[np.intp] | None,
+    first: int,
+    label: Callable[[int], str],
+    origin: Origin,
+) -> Matrix:
+    """Columns of a block, whose first row has number ``first``, as native floats in C order.
+
+    The block itself is returned where it is that already.
+    """
+    chosen = block if taken is None else np.take(block, taken, axis=1)
+    refuse_long(chosen, lambda index: (label(index[1]), first + index[0]), origin)
+    # A NaN of any bits is NaN, and what is too large for float64 infinite.
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.ascontiguousarray(chosen, float_kind(chosen.dtype))
+
+
+@dataclass(kw_only=True, eq=False)
+class StoredArray(Source):
+    """Rows of an array in two dimensions that a library cuts slices from.
+
+    Parameters
+    ----------
+    path : Path
+        Of the file or folder.
+    inside : str
+        The array's name in it.
+    kind : str
+        The name of the format in messages.
+    stored_shape : tuple of int
+        Rows and columns as they are stored.
+    taken : ndarray of int, optional
+        Positions of the p columns that are used; None for all.
+    tiling : Tiling
+        Its layout in the store.
+    itemsize : int
+        Bytes of one number as it is stored.
+    """
+
+    path: Path
+    inside: str
+    kind: str
+    stored_shape: tuple[int, int]
+    taken: NDArray[np.intp] | None
+    tiling: Tiling
+    itemsize: int
+    plan: ChunkPlan = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        n, p = self.stored_shape
+        self._runs, self._positions = runs_of(self.taken, p, self.tiling)
+        width = sum(last - first for first, last in self._runs)
+        if self.tiling.tall is not None:
+            self.tiling = self.tiling._replace(tall=min(self.tiling.tall, n))
+        self.plan = ChunkPlan.of(self.tiling, width, width * self.itemsize)
+        self.reader = type(self).reader + min(self.plan.read, n) * width * self.itemsize
+        if self.plan.times > 1:
+            self.plan.refuse_many(self.path)
+            self.notes = (*self.notes, self.plan.note())
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        member: Member,
+        names: Sequence[str] | None,
+        selection: Selection,
+        tiling: Tiling,
+        nbytes: int,
+        **more: Any,
+    ) -> Self:
+        """Make the source of an array whose columns have the given names, if any."""
+        n, p = member.shape
+        choice, taken = choose_positions(names, p, selection, Origin(str(path)))
+        return cls(
+            rows=n,
+            p=p if taken is None else len(taken),
+            dtype=float_kind(member.dtype),
+            columns=None if choice is None else choice.names,
+            unused=() if choice is None else choice.unused,
+            notes=rounding(member.dtype),
+            file=str(path),
+            nbytes=nbytes,
+            path=path,
+            inside=member.name,
+            stored_shape=(n, p),
+            taken=taken,
+            tiling=tiling,
+            itemsize=member.dtype.itemsize,
+            **more,
+        )
+
+    def _opened(self) -> AbstractContextManager[Any]:
+        """Open the store anew, so that every sweep has a handle of its own."""
+        raise NotImplementedError
+
+    def _array(self, store: Any) -> Any:
+        return store[self.inside] if self.inside else store
+
+    def _ids(self, store: Any, start: int, stop: int) -> NDArray[np.object_] | None:
+        return None
+
+    def _load(self, array: Any, start: int, stop: int) -> NDArray[Any]:
+        """Rows as they are stored, of those columns that must be read."""
+        if len(self._runs) == 1:
+            first, last = self._runs[0]
+            return np.asarray(array[start:stop, first:last])
+        width = sum(last - first for first, last in self._runs)
+        block = empty((stop - start, width), array.dtype)
+        at = 0
+        for first, last in self._runs:
+            block[:, at : at + last - first] = array[start:stop, first:last]
+            at += last - first
+        return block
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Rows from number ``start`` on, each tile of the store read once if it may be."""
+        origin, label = Origin(self.file), labels(self.columns, self.taken)
+        with self._opened() as store:
+            with reading(self.path, self.kind):
+                array = self._array(store)
+                shape = tuple(array.shape)
+            if shape != self.stored_shape:
+                raise changed(self.path)
+            for first, last in self.plan.pieces(start, self.stored_shape[0]):
+                with reading(self.path, self.kind):
+                    block = self._load(array, first, last)
+                for top in range(first, last, self.plan.step):
+                    rows = block[top - first : top - first + self.plan.step]
+                    data = floats(rows, self._positions, top, label, origin)
+                    if len(rows) < len(block) and np.may_share_memory(data, block):
+                        data = data.copy()  # else one kept chunk would keep the whole band
+                    stop = top + len(rows)
+                    with reading(self.path, self.kind):
+                        ids = self._ids(store, top, stop)
+                    del rows
+                    if stop == last:
+                        del block  # before the next is read, so that one band is held, not two
+                    yield Chunk(data, ids)
+
+
+def changed(path: Path) -> MalformedFileError:
+    """Make the error for an array whose shape changed since it was opened."""
+    return malformed(
+        path,
+        "its rows or columns are no longer as many as when it was opened",
+        "Wait until nobody writes to it, then start again.",
+    )

@@ -1,0 +1,164 @@
+"""A table together with how it is to be read: ``princomp.read_table``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from princomp.errors import NotNumericError, ParameterError
+from princomp.io.readers.frames import LeftOut, from_frame, is_frame
+from princomp.io.readers.read_options import DETECT, ReadOptions
+from princomp.io.readers.source import Source, TableSource
+
+__all__ = ["TableInput", "read_table"]
+
+
+@dataclass(frozen=True)
+class TableInput:
+    """A file or frame, and how it is read; every function that takes rows takes it.
+
+    Parameters
+    ----------
+    table : path, list of paths or frame
+    columns : list of str, "numeric" or "all"
+    exclude : list of str
+    id_column : str or False, optional
+    options : ReadOptions
+    """
+
+    table: Any
+    columns: tuple[str, ...] | str = "numeric"
+    exclude: tuple[str, ...] = ()
+    id_column: str | Literal[False] | None = None
+    options: ReadOptions = DETECT
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was detected, and which columns are left out."""
+        return self.open().notes
+
+    def naming_rows_by(self, column: str | None) -> TableInput:
+        """Return this table with another column naming the rows."""
+        return replace(self, id_column=column)
+
+    def open(self, columns: Sequence[str] | None = None) -> Source:
+        """Open the table; ``columns`` are those of a fit.
+
+        Raises
+        ------
+        NotNumericError
+            With ``columns="all"``, for a column without numbers.
+        """
+        asked = columns or (None if isinstance(self.columns, str) else list(self.columns))
+        source = self._frame(asked) if is_frame(self.table) else self._files(asked)
+        left_out = [note for note in source.notes if isinstance(note, LeftOut)]
+        if self.columns == "all" and left_out and columns is None:
+            raise NotNumericError(
+                f"not all columns hold numbers: {'; '.join(left_out)}",
+                place={"parameter": "columns"},
+                hint="columns='numeric' leaves them out with a note.",
+            )
+        return source
+
+    def _files(self, columns: Sequence[str] | None) -> Source:
+        from princomp.io.readers.files import open_files
+
+        paths = self.table if isinstance(self.table, list | tuple) else [self.table]
+        return open_files(
+            paths,
+            columns=columns,
+            exclude=self.exclude,
+            id_column=self.id_column,
+            options=self.options,
+        )
+
+    def _frame(self, columns: Sequence[str] | None) -> Source:
+        table = from_frame(
+            self.table,
+            columns=columns,
+            exclude=self.exclude,
+            id_column=self.id_column or None,
+            text="leave out",
+        )
+        return TableSource(table)
+
+
+def read_table(
+    table: Any,
+    *,
+    columns: Sequence[str] | str = "numeric",
+    exclude: Sequence[str] = (),
+    id_column: str | Literal[False] | None = None,
+    **options: Any,
+) -> TableInput:
+    """Read a table with options of your own, where automatic detection is not what you want.
+
+    Parameters
+    ----------
+    table : path, list of paths or frame
+        A CSV, TSV, text or Excel file, a Parquet or Arrow file, or a frame of pandas, polars or
+        pyarrow.
+    columns : list of str, "numeric" or "all"
+        The columns to analyse. "numeric" leaves out text, dates and booleans with a note; "all"
+        refuses them.
+    exclude : list of str
+        Columns to leave out.
+    id_column : str or False, optional
+        The column that names the rows. None finds one: the index that pandas or R wrote, row
+        numbers, or the only text that differs in all rows. False takes none.
+    **options
+        Of text: ``sep``, ``decimal``, ``thousands``, ``encoding``, ``na`` (words for missing
+        cells), ``skip`` (lines at the top), ``skip_end`` (rows at the end, such as totals),
+        ``header`` (True, False, or 2 for two lines of names) and ``comment``; of workbooks
+        ``sheet``. Each is detected where the file leaves no doubt. ``untrusted=True`` reads
+        files in a process of its own, with limited memory and time: a crafted file can then
+        crash the library that reads it, but not your program.
+
+    Returns
+    -------
+    TableInput
+        Pass it to ``fit``, ``transform``, ``report`` and all other functions in place of
+        the rows. Its ``notes`` say what was detected. The file is read when it is used.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown option or an invalid value.
+
+    Examples
+    --------
+    >>> from princomp import PCA, read_table
+    >>> rows = read_table("examples/usarrests.csv", exclude=["UrbanPop"])
+    >>> rows.notes[0][:38]
+    "the rows are named by column 'State', "
+    >>> PCA(2, scale="unit").fit(rows).n_features_in_
+    3
+    """
+    if isinstance(columns, str) and columns not in ("numeric", "all"):
+        raise ParameterError(
+            f"columns must be a list of names, 'numeric' or 'all', got {columns!r}",
+            place={"parameter": "columns"},
+            hint=f"Write columns=[{columns!r}].",
+        )
+    made = ReadOptions.of(options)
+    if is_frame(table) and options:
+        raise ParameterError(
+            f"{next(iter(options))} is an option of files, and this is a frame",
+            place={"parameter": next(iter(options))},
+            hint="Of a frame, give columns, exclude and id_column only.",
+        )
+    if not is_frame(table) and not _is_path(table):
+        raise ParameterError(
+            f"expected a path or a frame, got {type(table).__name__}",
+            place={"parameter": "table"},
+            hint="Arrays need no options: give them to fit as they are.",
+        )
+    names = columns if isinstance(columns, str) else tuple(columns)
+    return TableInput(table, names, tuple(exclude), id_column, made)
+
+
+def _is_path(table: object) -> bool:
+    several = table if isinstance(table, list | tuple) else [table]
+    return bool(several) and all(isinstance(one, str | os.PathLike) for one in several)

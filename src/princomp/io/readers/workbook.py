@@ -1,0 +1,95 @@
+"""Tables from workbooks (.xlsx): a sheet becomes delimited text, one line for each row of it.
+
+So names, numbers and labels are found as in any other text, and messages give rows of the sheet.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from princomp.errors import ParameterError
+from princomp.io.readers.columns import Selection
+from princomp.io.readers.delimited import judge
+from princomp.io.readers.delimited_detect import detect
+from princomp.io.readers.reader_errors import REMAKE, malformed, need, reading
+from princomp.io.readers.source import TableSource
+from princomp.io.readers.table import Table
+
+__all__ = ["open_workbook", "read_workbook"]
+
+
+def open_workbook(path: Path, selection: Selection) -> TableSource:
+    """Open a sheet of a workbook; it is read at once."""
+    return TableSource(read_workbook(path, selection))
+
+
+def read_workbook(path: Path, selection: Selection) -> Table:
+    """Read a sheet of a workbook.
+
+    Raises
+    ------
+    ParameterError
+        There is no such sheet.
+    MissingLibraryError
+        openpyxl or pyarrow is not installed.
+    """
+    openpyxl = need("openpyxl", path)
+    need("pyarrow.csv", path)
+    with reading(path, "a workbook"):
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try:
+        sheet = _sheet(path, book, selection.options.sheet)
+        note = f"read sheet {sheet.title!r}, one of {len(book.sheetnames)}"
+        notes = (note,) if len(book.sheetnames) > 1 and selection.options.sheet is None else ()
+        text = io.StringIO()
+        with reading(path, "a workbook"):
+            csv.writer(text, lineterminator="\n").writerows(_rows(sheet))
+    finally:
+        book.close()
+    content = text.getvalue().encode()
+    options = replace(selection.options, sep=",", encoding="utf-8")
+    dialect = detect(content, path, separator=",", compression=None, options=options)
+    clean = dialect.cleaned(io.BytesIO(content)).read()
+    dialect = replace(dialect, text=clean, notes=(*notes, *dialect.notes))
+    return judge(dialect, selection, complete=True).table
+
+
+def _sheet(path: Path, book: Any, wanted: str | int | None) -> Any:
+    names = book.sheetnames
+    if isinstance(wanted, str) and wanted.isdigit() and wanted not in names:
+        wanted = int(wanted)
+    if not names:
+        raise malformed(path, "a workbook without sheets", REMAKE)
+    if wanted is None:
+        return book[names[0]]
+    if isinstance(wanted, int) and 1 <= wanted <= len(names):
+        return book[names[wanted - 1]]
+    if wanted in names:
+        return book[wanted]
+    raise ParameterError(
+        f"{path}: no sheet {wanted!r}",
+        place={"file": str(path), "parameter": "sheet"},
+        hint=f"There are {', '.join(map(repr, names))}.",
+    )
+
+
+def _rows(sheet: Any) -> Iterator[list[str]]:
+    for row in sheet.iter_rows(values_only=True):
+        yield [_text(cell) for cell in row]
+
+
+def _text(cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime) and cell.time() == time():
+        return cell.date().isoformat()
+    if isinstance(cell, datetime | date | time):
+        return cell.isoformat()
+    # A cell is one line of the text.
+    return " ".join(str(cell).splitlines())

@@ -1,0 +1,208 @@
+"""Tables from Zarr stores: folders, or zip files of them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+import zipfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from princomp.errors import InputNotFoundError
+from princomp.io.readers.array_lookup import Member, name_list, pick_array, refuse_ids
+from princomp.io.readers.chunk_plan import Tiling
+from princomp.io.readers.columns import Origin, Selection
+from princomp.io.readers.reader_errors import malformed, need, reading
+from princomp.io.readers.source import FileState, Source
+from princomp.io.readers.stored_array import StoredArray
+
+if TYPE_CHECKING:
+    import zarr
+
+__all__ = ["ZarrArray", "open_zarr"]
+
+# What describes an array or a group, in versions 3 and 2.
+_METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+
+
+def open_zarr(
+    path: Path,
+    selection: Selection,
+    inside: str | None = None,
+) -> Source:
+    """Open an array of two dimensions in a Zarr store; its first dimension are the rows.
+
+    A tile that the store does not hold has the array's fill value in every cell. This is
+    how Zarr stores what was never written, so a tile that was lost looks the same and
+    cannot be reported.
+
+    Parameters
+    ----------
+    path : Path
+        A folder or a zip file, of version 2 or 3.
+    selection : Selection
+        Columns by numbers, or by names where the array has an attribute ``columns``, a list of
+        p different texts. There is no id column.
+    inside : str, optional
+        The array, or the group it is in; needed where several could be meant.
+
+    Returns
+    -------
+    Source
+        Of shape (n, p); float32 where the array is, else float64.
+
+    Raises
+    ------
+    MissingLibraryError
+        zarr is not installed.
+    InputNotFoundError, MalformedFileError
+        No such store; damaged, or no Zarr.
+    ParameterError, ShapeError, NotNumericError
+        No array or several fit, with a list of them.
+    """
+    origin = Origin(str(path))
+    refuse_ids(selection, "a Zarr array", origin)
+    name = (inside or "").strip("/") or None
+    with _opened(path, name) as node:
+        member = pick_array(_members_of(path, node), name, origin)
+        with reading(path, "Zarr"):
+            array = node
+            if node.path != member.name:
+                array = node[member.name.removeprefix(node.path).strip("/")]
+            names = name_list(array.attrs.get("columns"), member.shape[1])
+            tall, wide = array.chunks
+            shards = array.shards
+            if shards is not None and shards[0] * member.shape[1] <= 2**20:
+                tall = shards[0]
+            nbytes = _totals(path / member.name if path.is_dir() else path)[0]
+        if shards is not None:
+            _refuse_empty(path, member.name)
+    tiling = Tiling(tall, wide)
+    return ZarrArray.of(path, member, names, selection, tiling, nbytes)
+
+
+@contextmanager
+def _opened(path: Path, inside: str | None) -> Iterator[Any]:
+    """Open a group or an array; the whole store if there is nothing of the name."""
+    zarr = need("zarr", path)
+    if not path.exists():
+        raise InputNotFoundError(
+            f"{path}: no such file or folder",
+            place={"file": str(path)},
+            hint=f"The current folder is {Path.cwd()}.",
+        )
+    folder = path.is_dir()
+    with reading(path, "Zarr"):
+        kind = zarr.storage.LocalStore if folder else zarr.storage.ZipStore
+        store = kind(path, read_only=True)
+    try:
+        with reading(path, "Zarr"):
+            node = None
+            for name in dict.fromkeys((inside or "", "")):
+                try:
+                    node = zarr.open(store, path=name, mode="r")
+                    break
+                # Zarr's own errors for what is not there are among these.
+                except FileNotFoundError:
+                    continue
+        if node is None:
+            raise malformed(
+                path,
+                "is no Zarr store: nothing in it describes an array or a group",
+                "Name the folder that holds zarr.json, .zarray or .zgroup.",
+            )
+        yield node
+    finally:
+        # A zip that could not be opened has nothing that could be closed.
+        with suppress(AttributeError):
+            store.close()
+
+
+def _members_of(path: Path, node: Any) -> list[Member]:
+    """Arrays in the store, or in the part of it that was opened."""
+    with reading(path, "Zarr"), warnings.catch_warnings():
+        # Other files may lie in the folder; that they are no arrays need not be said.
+        warnings.filterwarnings("ignore", message="Object at .* is not recognized")
+        if hasattr(node, "chunks"):
+            return [Member(node.path, node.shape, node.dtype)]
+        return [
+            Member(array.path, array.shape, array.dtype)
+            for _, array in node.members(max_depth=None)
+            if hasattr(array, "chunks")
+        ]
+
+
+@dataclass(kw_only=True, eq=False)
+class ZarrArray(StoredArray):
+    """Rows of an array; Zarr decompresses tiles on threads of its own."""
+
+    kind: str = "Zarr"
+
+    def _opened(self) -> AbstractContextManager[Any]:
+        return _opened(self.path, self.inside)
+
+    def _array(self, store: zarr.Array[Any]) -> zarr.Array[Any]:
+        return store
+
+    def file_states(self) -> tuple[FileState, ...]:
+        """What describes the array, and its folder with the sum of sizes and the newest time.
+
+        A store may have a million files. A tile that is written anew changes the newest
+        time; one that is removed, the sum.
+        """
+        with reading(self.path, self.kind):
+            if not self.path.is_dir():
+                return (FileState.of(self.path),)
+            folder = self.path / self.inside
+            described = [folder / name for name in _METADATA if (folder / name).is_file()]
+            return (FileState(str(folder), *_totals(folder)), *map(FileState.of, described))
+
+
+def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """A file, or all files in a folder and in those inside of it."""
+    folders = [os.fspath(path)]
+    if not path.is_dir():
+        yield folders.pop(), path.stat()
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    folders.append(entry.path)
+                else:
+                    yield entry.path, entry.stat()
+
+
+def _totals(path: Path) -> tuple[int, int]:
+    """Bytes of a file or of all files in a folder, and the newest time among them."""
+    size = newest = 0
+    for _, found in _files(path):
+        size, newest = size + found.st_size, max(newest, found.st_mtime_ns)
+    return size, newest
+
+
+def _refuse_empty(path: Path, name: str) -> None:
+    """Refuse an empty file of several tiles, which Zarr takes for tiles never written.
+
+    This is what remains of a file when the disk is full. Of shorter and of longer
+    remains the library itself says that they are damaged.
+    """
+    with reading(path, "Zarr"):
+        if path.is_dir():
+            empty = [file for file, found in _files(path / name) if not found.st_size]
+        else:
+            with zipfile.ZipFile(path) as archive:
+                within = f"{name}/" if name else ""
+                empty = [
+                    entry.filename
+                    for entry in archive.infolist()
+                    if entry.filename.startswith(within) and not (entry.file_size or entry.is_dir())
+                ]
+    if empty:
+        raise malformed(
+            path,
+            f"the file {empty[0]} in it is empty",
+            "Its rows are lost: make or fetch the store anew.",
+        )

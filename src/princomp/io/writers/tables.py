@@ -1,0 +1,164 @@
+"""Write tables of results, whole or block by block, to files or streams."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from princomp.errors import ColumnError, ParameterError, ShapeError
+from princomp.io.atomic import PathLike
+from princomp.io.writers.encoder import Ids, Layout
+from princomp.io.writers.table_writer import TableWriter
+
+
+def write_table(
+    target: PathLike | BinaryIO,
+    *,
+    columns: Sequence[str],
+    data: NDArray[np.floating[Any]],
+    ids: Ids = None,
+    id_column: str | None = None,
+    format: str | None = None,
+    force: bool = False,
+) -> None:
+    """Write a table of numbers.
+
+    CSV holds the shortest decimals that read back as the same bits; NaN is an
+    empty cell, except in a table of one column, where it is written ``nan``
+    because readers skip blank lines. In .npy the names and ids are lost.
+
+    Parameters
+    ----------
+    target : path or binary stream
+        A path is written as ``atomic_write`` does; a stream as it goes.
+    columns : sequence of str of length p
+        Names, each once.
+    data : ndarray of shape (n, p)
+        The numbers, float32 or float64.
+    ids : sequence of length n, optional
+        Names of the rows; they become the first column. None is a missing one.
+    id_column : str, optional
+        Name of that column; "id" if not given.
+    format : str, optional
+        One of ``FORMATS``; by the ending of the path if not given, and csv for
+        a stream.
+    force : bool
+        An existing file may be replaced.
+
+    Raises
+    ------
+    ParameterError
+        The format is not known.
+    ShapeError, ColumnError
+        Names, ids and numbers do not fit together.
+    OutputExistsError, OutputError
+        As ``atomic_write``. A closed pipe stays a BrokenPipeError.
+    MissingLibraryError
+        pyarrow is needed and not installed.
+    """
+    numbers = np.asarray(data)
+    with open_table(
+        target,
+        columns=columns,
+        id_column=id_column,
+        with_ids=ids is not None,
+        dtype=numbers.dtype,
+        rows=numbers.shape[0] if numbers.ndim else None,
+        format=format,
+        force=force,
+    ) as table:
+        table.write(numbers, ids)
+
+
+def open_table(
+    target: PathLike | BinaryIO,
+    *,
+    columns: Sequence[str],
+    id_column: str | None = None,
+    with_ids: bool = False,
+    dtype: DTypeLike = np.float64,
+    rows: int | None = None,
+    format: str | None = None,
+    force: bool = False,
+) -> TableWriter:
+    """Write a table of numbers block by block.
+
+    ::
+
+        with open_table("scores.parquet", columns=["PC1", "PC2"]) as table:
+            for block in blocks:
+                table.write(block)
+
+    Files are as ``write_table`` makes them, in row groups of about 2**20 numbers. A path
+    has its file when the body ends, and nothing if it raises.
+
+    In Parquet and Arrow files the ids of the first row group (and of the block that
+    completes it) settle the kind of all: whole numbers, dates …, or text where they are of
+    several kinds or all missing. Later ids become text where those were; an id that cannot
+    be of the kind settled is refused with its row. In CSV all ids are text.
+
+    Parameters
+    ----------
+    target : path or binary stream
+        As for ``write_table``. A stream that cannot seek takes .npy only with ``rows``.
+    columns : sequence of str of length p
+        Names, each once.
+    id_column : str, optional
+        Name of the column of ids; "id" if not given.
+    with_ids : bool
+        Every block has ids.
+    dtype : numpy dtype
+        Of the numbers in the file. Blocks of less precision are widened.
+    rows : int, optional
+        How many there will be, where it is known.
+    format, force
+        As for ``write_table``.
+
+    Returns
+    -------
+    TableWriter
+        To use in a ``with`` statement.
+
+    Raises
+    ------
+    ParameterError
+        The format or the dtype is not one that can be written, or not to this target.
+    ColumnError, ShapeError
+        Two names are the same, or there is none.
+    MissingLibraryError
+        pyarrow is needed and not installed.
+    """
+    return TableWriter(
+        target, _layout(columns, id_column, with_ids, np.dtype(dtype), rows), format, force
+    )
+
+
+def _layout(
+    columns: Sequence[str],
+    id_column: str | None,
+    with_ids: bool,
+    dtype: np.dtype[Any],
+    rows: int | None,
+) -> Layout:
+    """Check the names and the dtype; the id column comes first."""
+    if not len(columns):
+        raise ShapeError("a table needs a column of numbers", hint="Name at least one.")
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        raise ParameterError(
+            f"a table of {dtype} cannot be written",
+            place={"parameter": "dtype"},
+            hint="Give real numbers.",
+        )
+    names = [id_column or "id", *columns] if with_ids else [*columns]
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ColumnError(
+            f"two columns of the output would have the name {twice[0]!r}",
+            place={"column": twice[0]},
+            hint="Rename the id column.",
+        )
+    return Layout(names, with_ids, dtype.newbyteorder("="), rows)

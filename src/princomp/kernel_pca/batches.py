@@ -1,0 +1,173 @@
+"""Methods of KernelPCA that add rows to a fit by images and remove them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from sklearn.utils.metaestimators import available_if
+
+from princomp.core import METHODS, checked_weights, with_weights
+from princomp.errors import NotAvailableError, ParameterError
+from princomp.kernel_pca.fitting import check_enough_rows, fit_first_rows
+from princomp.kernel_pca.images import ImageFit
+from princomp.kernel_pca.parameters import KernelParameters
+from princomp.summaries import SampleWeight
+
+if TYPE_CHECKING:
+    from princomp.kernel_pca.estimator import KernelPCA
+
+K = TypeVar("K", bound="KernelPCA")
+M = TypeVar("M")
+
+
+def _can_add_rows(model: KernelPCA) -> bool:
+    """Whether rows can be added: scikit-learn hides these methods otherwise."""
+    if model.approximation is None:
+        raise _no_sums("this method")
+    return True
+
+
+def _if_rows_can_be_added(method: M) -> M:
+    return cast(M, available_if(_can_add_rows)(method))
+
+
+@_if_rows_can_be_added
+def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None) -> K:
+    """Add rows. The feature map and the divisors of ``scale`` are made from the first ones.
+
+    The landmarks are some of the first rows: pass many at first, or ``landmarks`` as an
+    array. Nothing is solved here; reading an attribute does that.
+
+    Parameters
+    ----------
+    X : as for ``fit``
+    y : ignored
+    sample_weight : array of shape (n,), optional
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    NotAvailableError
+        Without an approximation: an exact fit has no sums that rows could be added to.
+    ShapeError
+        If the first rows are fewer than the landmarks.
+    NotFiniteError, ParameterError
+        Then nothing was added.
+    """
+    parameters = _addable(self, "partial_fit")
+    fitted = self.__dict__.get("_fitted")
+    if fitted is not None and _is_empty(self, X, sample_weight):
+        return self
+    X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
+    rows, schema = self._read(X, first=fitted is None)
+    data = rows[0]
+    if fitted is None:
+        check_enough_rows(data.shape[0], parameters)
+        weights = checked_weights(sample_weight, data.shape[0])
+        fitted, data = fit_first_rows(rows, weights, parameters)
+    fitted = fitted.add(data, sample_weight, drop=parameters.missing == "drop")
+    self._schema, self._fitted = schema, fitted
+    return self
+
+
+@_if_rows_can_be_added
+def forget(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None) -> K:
+    """Remove rows that were added before; the feature map stays.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As they were passed to ``fit`` or ``partial_fit``.
+
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    NotAvailableError
+        Without an approximation.
+    ShapeError
+        If more rows are removed than there are.
+    """
+    _addable(self, "forget")
+    fitted = _image_fit(self, "forget")
+    if not _is_empty(self, X, sample_weight):
+        X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
+        rows, schema = self._read(X, first=False)
+        drop = self.missing == "drop"
+        fitted = fitted.remove(rows[0], sample_weight, drop=drop)
+        self._schema, self._fitted = schema, fitted
+    return self
+
+
+@_if_rows_can_be_added
+def merge(self: K, other: KernelPCA) -> K:
+    """Add all rows of another fit with the same feature map.
+
+    Parameters
+    ----------
+    other : KernelPCA
+        Made with the same landmarks (``landmarks=model.landmarks_``), or the same random
+        features; it is not changed.
+
+    Raises
+    ------
+    ParameterError
+        If the feature maps differ: their images have other coordinates.
+    NotAvailableError
+        Without an approximation.
+    """
+    from princomp.kernel_pca.estimator import KernelPCA
+
+    if not isinstance(other, KernelPCA):
+        raise ParameterError(
+            f"merge takes a fitted KernelPCA, got {type(other).__name__}",
+            place={"parameter": "other"},
+            hint="model.merge(other), or model.partial_fit(rows)",
+        )
+    _addable(self, "merge")
+    mine, theirs = _image_fit(self, "merge"), _image_fit(other, "merge")
+    self._schema.check_same(other._schema)
+    self._fitted = mine.merge(theirs)
+    return self
+
+
+def _addable(model: KernelPCA, method: str) -> KernelParameters:
+    """Refuse fits to which no rows can be added."""
+    parameters = model._parameters()
+    if "_fitted" in model.__dict__:
+        _image_fit(model, method)
+    if parameters.missing in METHODS:
+        raise NotAvailableError(
+            f"missing={parameters.missing!r} fills cells only where all rows are given to fit "
+            "at once",
+            place={"parameter": "missing"},
+            hint="missing='drop' leaves such rows out as they come",
+        )
+    return parameters
+
+
+def _image_fit(model: KernelPCA, method: str) -> ImageFit:
+    if not isinstance(model._result, ImageFit):
+        raise _no_sums(method)
+    return model._result
+
+
+def _is_empty(model: KernelPCA, X: Any, sample_weight: SampleWeight) -> bool:
+    """Whether a table has no rows, after its columns and weights were checked."""
+    empty = model._schema.has_no_rows(X)
+    if empty:
+        checked_weights(sample_weight, 0)
+    return empty
+
+
+def _no_sums(method: str) -> NotAvailableError:
+    return NotAvailableError(
+        f"{method} needs sums of rows, and an exact kernel PCA keeps the rows themselves",
+        place={"parameter": "approximation"},
+        hint="approximation='nystrom' or 'features' sums the images of rows",
+    )

@@ -1,0 +1,264 @@
+"""Exact fits: axes as sums over all rows, from eigenpairs of the centred kernel matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.core import Certificate, certify
+from princomp.engines import Distributed
+from princomp.errors import NotAvailableError
+from princomp.io import RowArray
+from princomp.kernel_pca.feature_space import (
+    Centring,
+    Expansion,
+    KernelMatrix,
+    PrecomputedMatrix,
+    check_memory,
+    first_width,
+    is_searched,
+    solve,
+)
+from princomp.kernel_pca.functions import KernelFunction, shift_of
+from princomp.kernel_pca.parameters import KernelParameters
+from princomp.kernel_pca.plan import KernelPlan
+from princomp.kernel_pca.rows import cross_matrix, in_memory
+from princomp.linalg import FloatArray
+from princomp.solvers import Spectrum
+from princomp.summaries import Weights, stored_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class ExactFit:
+    """The first k eigenpairs of the centred kernel matrix.
+
+    Parameters
+    ----------
+    expansion : Expansion
+        Axes as sums over the rows of the fit; its points are None for a kernel matrix.
+    spectrum : Spectrum
+        Variances (k,), and eigenvectors (k, n) as axes; zero for rows of weight zero.
+    divisor : float
+        Eigenvalues divided by it are variances.
+    roots : ndarray of shape (n, 1), optional
+        Square roots of the weights of the rows, unless all are 1.
+    n_samples : int
+        Rows of positive weight: fewer than n only for a kernel matrix.
+    complete : bool
+        Whether no row was left out, for its weight or for missing cells.
+    matrix : ndarray of shape (n, n), optional
+        The kernel matrix that was passed to fit; model files do not hold it.
+    """
+
+    expansion: Expansion
+    spectrum: Spectrum
+    divisor: float
+    roots: FloatArray | None
+    n_samples: int
+    dtype: np.dtype[Any]
+    plan: KernelPlan
+    bytes_read: int
+    dropped: int = 0
+    complete: bool = True
+    matrix: RowArray | None = None
+
+    landmarks: ClassVar[None] = None
+    error: ClassVar[float] = 0.0
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+        return self.spectrum.k
+
+    @property
+    def kernel(self) -> KernelFunction:
+        """The kernel with its final parameters."""
+        return self.expansion.function
+
+    @property
+    def points(self) -> RowArray:
+        """The rows, or the kernel matrix, that were passed to fit.
+
+        Raises
+        ------
+        NotAvailableError
+            For a kernel matrix after loading a model file.
+        """
+        points = self.expansion.points if self.matrix is None else self.matrix
+        if points is None:
+            raise NotAvailableError(
+                "a precomputed kernel matrix is not in the model's file",
+                hint="use the matrix that was passed to fit: scores do not need it",
+            )
+        return points
+
+    def light(self) -> Self:
+        """Return this fit: scores need all of it."""
+        return self
+
+    def without_zeros(self) -> Self:
+        """Return a copy without components of variance zero."""
+        kept = int((self.spectrum.variances[: self.k] > 0).sum())
+        spectrum = replace(self.spectrum.first(kept), variances=self.spectrum.variances[:kept])
+        expansion = replace(self.expansion, weights=self.expansion.weights[:, :kept])
+        return replace(self, spectrum=spectrum, expansion=expansion)
+
+    @property
+    def eigenvectors(self) -> FloatArray:
+        """Unit eigenvectors of the centred kernel matrix (n, k)."""
+        return self.spectrum.axes.T.astype(self.dtype)
+
+    @property
+    def training_scores(self) -> FloatArray:
+        """Scores of the rows of the fit (n, k); NaN for rows of weight zero."""
+        scores = self.spectrum.axes.T * np.sqrt(self.spectrum.variances[: self.k] * self.divisor)
+        if self.roots is not None:
+            # The scores of a row of weight zero need its kernel.
+            known = self.roots > 0
+            scores = np.where(known, scores / np.where(known, self.roots, 1.0), np.nan)
+        return scores.astype(self.dtype)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Residuals, orthogonality and what they imply."""
+        plan, read = self.plan, self.bytes_read
+        return certify(self.spectrum, None, self.k, passes=plan.passes, bytes_read=read)
+
+    def scores(self, rows: RowArray) -> FloatArray:
+        """Compute scores of rows (m, p), or of their kernel with the rows of the fit (m, n)."""
+        expansion = self.expansion
+        if expansion.points is None:
+            rows = cross_matrix(rows, len(expansion.mean))
+            return expansion.scores_of(rows).astype(rows.dtype)
+        return expansion.scores(rows)
+
+    def scores_on_engine(self, rows: Distributed, *, drop: bool) -> Any:
+        """Refuse: exact scores need rows in memory."""
+        return self.scores(in_memory(rows, 0))
+
+    def squares(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
+        """Compute the squared lengths of centred images (m,)."""
+        expansion = self.expansion
+        if diagonal is None:
+            return expansion.squares(rows)
+        return diagonal - 2 * (rows @ expansion.mean) + expansion.mean_square
+
+
+def solve_rows(
+    rows: RowArray, weights: Weights, parameters: KernelParameters, *, dropped: int = 0
+) -> ExactFit:
+    """Solve the kernel matrix of rows (n, p) in memory, with positive weights.
+
+    Raises
+    ------
+    MemoryLimitError, NotFiniteError, DataError
+    """
+    function, limit = parameters.function(rows), parameters.limit
+    if function.of_differences and (shift := shift_of(rows)) is not None:
+        function = function.about(shift)
+    wanted, n, solver = parameters.n_components, rows.shape[0], parameters.solver
+    check_memory(n, wanted, solver, limit)
+    width = first_width(wanted) if is_searched(n, wanted, solver, limit) else 0
+    # The other half of the limit is for the search space and products.
+    matrix = KernelMatrix(function, rows, weights, memory=limit // 2, width=width)
+    return _solved(matrix, function, rows, parameters, dropped)
+
+
+def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParameters) -> ExactFit:
+    """Solve a kernel matrix (n, n); rows of weight zero do not count."""
+    function = KernelFunction("precomputed")
+    if weights is None or weights.all():
+        return _solved(PrecomputedMatrix(matrix, weights), function, None, parameters, 0)
+    n, counted = len(matrix), np.flatnonzero(weights)
+    inner_matrix = PrecomputedMatrix(matrix[np.ix_(counted, counted)], weights[counted])
+    fitted = _solved(inner_matrix, function, None, parameters, 0)
+    # New rows come with their kernel with all rows: those of weight zero have weight zero in each
+    # axis and entry zero in each eigenvector.
+    inner, spectrum = fitted.expansion, fitted.spectrum
+    roots = np.ones((len(counted), 1)) if fitted.roots is None else fitted.roots
+    expansion = replace(
+        inner,
+        weights=_among(n, counted, inner.weights),
+        mean=_among(n, counted, inner.mean),
+        centre=_among(n, counted, inner.centre),
+    )
+    return replace(
+        fitted,
+        expansion=expansion,
+        spectrum=replace(spectrum, axes=_among(n, counted, spectrum.axes.T).T),
+        roots=_among(n, counted, roots),
+        complete=False,
+    )
+
+
+def _among(n: int, places: NDArray[np.intp], values: FloatArray) -> FloatArray:
+    """Place the values of some rows among zeros."""
+    out = np.zeros((n, *values.shape[1:]))
+    out[places] = values
+    return out
+
+
+def _solved(
+    matrix: KernelMatrix | PrecomputedMatrix,
+    function: KernelFunction,
+    rows: RowArray | None,
+    parameters: KernelParameters,
+    dropped: int,
+) -> ExactFit:
+    found = solve(
+        matrix,
+        parameters.n_components,
+        solver=parameters.solver,
+        tol=parameters.tol,
+        memory=parameters.limit,
+    )
+    spectrum, centring, spread = found.spectrum, matrix.centring, matrix.spread
+    plan = KernelPlan(
+        rows=matrix.n,
+        columns=None if rows is None else rows.shape[1],
+        kernel=function.name,
+        gamma=function.gamma if function.takes_gamma else None,
+        route="exact",
+        solver=found.solver,
+        reasons=(found.reason,),
+        passes=matrix.products,
+        memory=found.memory,
+    )
+    return ExactFit(
+        expansion=Expansion(
+            function=function,
+            points=rows,
+            weights=_weights(spectrum, centring),
+            mean=centring.shares,
+            centre=spread.column_means,
+            mean_square=spread.mean_square,
+        ),
+        spectrum=spectrum,
+        divisor=centring.divisor,
+        roots=centring.roots,
+        n_samples=matrix.n,
+        dtype=matrix.dtype,
+        plan=plan,
+        bytes_read=(
+            matrix.matrix.nbytes
+            if isinstance(matrix, PrecomputedMatrix)
+            else matrix.products * stored_bytes(rows)
+        ),
+        dropped=dropped,
+    )
+
+
+def _weights(spectrum: Spectrum, centring: Centring) -> FloatArray:
+    """Compute the weights of the rows in each axis (n, k); zero if an axis has no variance."""
+    eigenvalues = spectrum.variances[: spectrum.k] * centring.divisor
+    positive = eigenvalues > 0
+    factors = np.where(positive, 1.0 / np.sqrt(np.where(positive, eigenvalues, 1.0)), 0.0)
+    weights = spectrum.axes.T * factors
+    if centring.roots is not None:
+        weights *= centring.roots
+    # Centre the images: their mean has a share of each.
+    return weights - centring.shares[:, None] * weights.sum(axis=0)

@@ -1,0 +1,202 @@
+"""Feature maps of arrays on a device, by the array API standard: images stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from princomp.engines import AbstractDeviceRows, DeviceRows, Distributed
+from princomp.errors import NotAvailableError
+from princomp.io import not_finite_in
+from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
+from princomp.kernel_pca.feature_maps.fourier import Fourier
+from princomp.kernel_pca.feature_maps.nystrom import Nystrom
+from princomp.linalg import FloatArray
+from princomp.summaries import DeviceBlock, Space, first_fault, is_sparse
+
+_KERNELS = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine")
+
+_Images = Callable[[Any], Any]
+
+
+@dataclass(kw_only=True, eq=False)
+class MappedOnDevice(AbstractDeviceRows):
+    """Images of rows whose blocks are on a device.
+
+    Parameters
+    ----------
+    origin : AbstractDeviceRows
+    map : FeatureMap
+    images : callable
+        Maps a block on the device.
+    holes : bool
+    """
+
+    origin: AbstractDeviceRows
+    map: FeatureMap
+    images: _Images
+    holes: bool = False
+
+    def blocks(self, step: int) -> Iterator[DeviceBlock]:
+        """Map blocks of at most ``step`` rows.
+
+        Raises
+        ------
+        NotFiniteError
+            With the row and the column.
+        """
+        space, origin = self.space, self.origin
+        kind = space.dtype(origin.dtype)
+        for block in origin.blocks(step):
+            if not space.all_finite(block.rows):
+                error = first_fault(_Block(origin, block), self.holes)
+                if error is not None:
+                    raise not_finite_in(origin, error, columns=origin.columns)
+            stop = block.start + block.rows.shape[0]
+            weights = block.weights if self.weights is None else self.weights[block.start : stop]
+            images = self.images(space.xp.astype(block.rows, kind, copy=False))
+            yield DeviceBlock(block.start, images, weights)
+
+    def fingerprint(self) -> tuple[str, ...]:
+        """The map; arrays on a device have no name."""
+        return (*self.origin.fingerprint(), self.map.mark())
+
+
+class _Block:
+    """A block as a table, to find the place of a value that is not finite."""
+
+    repeatable = True
+
+    def __init__(self, origin: AbstractDeviceRows, block: DeviceBlock) -> None:
+        self.p, self.dtype, self.space = origin.p, origin.dtype, origin.space
+        self._block = block
+
+    def blocks(self, step: int) -> Iterator[DeviceBlock]:
+        """Give the block."""
+        yield self._block
+
+
+def mapped_on_device(rows: Distributed, map: FeatureMap, *, holes: bool = False) -> MappedOnDevice:
+    """Return the images of rows on a device, as rows on that device.
+
+    Raises
+    ------
+    NotAvailableError
+        For a map that is not implemented there.
+    """
+    assert isinstance(rows, AbstractDeviceRows)
+    return MappedOnDevice(
+        engine=rows.engine,
+        rows=rows.rows,
+        p=map.width,
+        dtype=np.dtype(map.dtype),
+        nbytes=rows.nbytes,
+        file=rows.file,
+        space=rows.space,
+        origin=rows,
+        map=map,
+        images=_images(map, rows.space),
+        holes=holes,
+        repeatable=rows.repeatable,
+    )
+
+
+def sample_on_device(rows: Distributed, count: int, seed: int) -> FloatArray:
+    """Copy a random sample of at most ``count`` rows of an array on a device to the host."""
+    assert isinstance(rows, AbstractDeviceRows)
+    if not isinstance(rows, DeviceRows):
+        raise NotAvailableError(
+            "landmarks are chosen from rows before they are copied to a device",
+            hint="choose landmarks from the argument of on_device, and pass them as an array",
+        )
+    n = int(rows.array.shape[0])
+    chosen = np.random.default_rng(seed).permutation(n)[:count]
+    xp, space = rows.space.xp, rows.space
+    at = xp.asarray(chosen, device=space.device)
+    points = xp.astype(xp.take(rows.array, at, axis=0), space.dtype(rows.dtype), copy=False)
+    if not space.all_finite(points):
+        error = first_fault(rows, False)
+        if error is not None:
+            raise not_finite_in(rows, error, columns=rows.columns)
+    return np.array(space.to_host(points), dtype=rows.dtype)
+
+
+def _images(map: FeatureMap, space: Space) -> _Images:
+    if isinstance(map, Nystrom) and map.kernel.name in _KERNELS:
+        return _nystrom_images(map, space)
+    if isinstance(map, Fourier):
+        return _fourier_images(map, space)
+    raise NotAvailableError(
+        f"the {map.kind} map of kernel {map.kernel.name!r} is not computed on {space.name}",
+        hint=f"copy the rows to the host, or choose a kernel among {', '.join(_KERNELS)} with "
+        "landmarks, or random Fourier features",
+    )
+
+
+def _nystrom_images(map: Nystrom, space: Space) -> _Images:
+    xp, kernel = space.xp, map.kernel
+    kind = space.dtype(map.dtype)
+    points = map.points.toarray() if is_sparse(map.points) else map.points
+    weights = space.put(map.weights, map.dtype)
+    shift = None
+    if kernel.shift is not None:
+        points, shift = points - kernel.shift, space.put(kernel.shift)
+    if kernel.divisors is not None:
+        points = points / kernel.divisors
+    if kernel.name == "cosine":
+        lengths = np.sqrt((points.astype(np.float64) ** 2).sum(axis=1))
+        points = points / np.where(lengths > 0, lengths, 1.0)[:, None]
+    # Differences of squares lose digits, as on the host.
+    work = space.doubles if kernel.name == "rbf" or shift is not None else kind
+    sides = space.put(points.T, np.float64 if work == space.doubles else map.dtype)
+    squares = space.put((np.asarray(points, dtype=np.float64) ** 2).sum(axis=1))
+    divisors = None
+    if kernel.divisors is not None:
+        divisors = space.put(kernel.divisors, np.float64 if work == space.doubles else map.dtype)
+    gamma = 1.0 if kernel.gamma is None else float(kernel.gamma)
+    degree, coef0 = float(kernel.degree), float(kernel.coef0)
+
+    def images(rows: Any) -> Any:
+        rows = xp.astype(rows, work, copy=False)
+        if shift is not None:
+            rows = rows - shift
+        if divisors is not None:
+            rows = rows / divisors
+        if kernel.name == "cosine":
+            lengths = xp.sqrt(xp.sum(rows * rows, axis=1))
+            rows = rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
+        values = xp.matmul(rows, sides)
+        if kernel.name == "rbf":
+            sums = xp.sum(rows * rows, axis=1)[:, None] + squares[None, :]
+            # Rounding may make differences negative; NaN stays NaN.
+            distances = sums - 2 * values
+            values = -gamma * xp.where(distances < 0, xp.zeros_like(distances), distances)
+        values = xp.astype(values, kind, copy=False)
+        if kernel.name == "rbf":
+            values = xp.exp(values)
+        elif kernel.name == "sigmoid":
+            values = xp.tanh(gamma * values + coef0)
+        elif kernel.name in ("poly", "polynomial"):
+            values = (gamma * values + coef0) ** degree
+        return xp.matmul(values, weights)
+
+    return images
+
+
+def _fourier_images(map: Fourier, space: Space) -> _Images:
+    xp, kind = space.xp, space.dtype(map.dtype)
+    work = space.dtype(map.precision)
+    waves = space.put(map.waves, map.precision)
+    shift = None if map.kernel.shift is None else space.put(map.kernel.shift)
+
+    def images(rows: Any) -> Any:
+        if shift is not None:
+            rows = xp.astype(rows, space.doubles, copy=False) - shift
+        angles = xp.matmul(xp.astype(rows, work, copy=False), waves)
+        both = xp.concat([xp.cos(angles), xp.sin(angles)], axis=1)
+        return xp.astype(both, kind, copy=False) * map.factor
+
+    return images

@@ -1,0 +1,220 @@
+"""Feature maps of rows of any origin: rows on an engine are mapped there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from princomp.engines import Distributed, PartialResult, RunContext, as_distributed
+from princomp.errors import NotAvailableError, NotFiniteError, ShapeError
+from princomp.io import (
+    Chunk,
+    FileState,
+    Mapped,
+    RowPlace,
+    Source,
+    images_of,
+    not_finite_in,
+    refuse_not_finite,
+)
+from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
+from princomp.summaries import Weights, added_in_place
+
+
+def mapped(rows: Any, map: FeatureMap, *, holes: bool = False) -> Source:
+    """Return the images of rows of any origin, as rows that a PCA takes.
+
+    On Dask, Spark and ranks the map is sent to the rows, and each block is mapped where it is
+    summed; an array on a device is mapped there.
+
+    Parameters
+    ----------
+    rows : as for :meth:`princomp.PCA.fit`
+    map : FeatureMap
+    holes : bool
+        As for :class:`~princomp.io.readers.mapped.Mapped`.
+
+    Raises
+    ------
+    ShapeError
+        If the rows do not have the columns of the map.
+    NotAvailableError
+        For an array on a device, and a map that is not implemented there.
+    """
+    there = as_distributed(rows)
+    if there is None:
+        return Mapped(rows, map, holes=holes)
+    if there.p != map.p:
+        raise ShapeError(
+            f"rows have {there.p} columns, and the map was made for {map.p}",
+            hint="pass the columns that the map was made for, in their order",
+        )
+    if there.resident:
+        from princomp.kernel_pca.feature_maps.device import mapped_on_device
+
+        return mapped_on_device(there, map, holes=holes)
+    return MappedRows(
+        engine=there.engine,
+        rows=there.rows,
+        p=map.width,
+        dtype=np.dtype(map.dtype),
+        nbytes=there.nbytes,
+        origin=there,
+        map=map,
+        holes=holes,
+        repeatable=there.repeatable,
+    )
+
+
+class _Summed:
+    """A kind of summary that maps blocks of rows and summarises their images."""
+
+    # Rows with missing cells are left out before they are mapped.
+    complete_only = True
+
+    def __init__(self, kind: Any, map: FeatureMap) -> None:
+        self.kind, self.map = kind, map
+
+    def adds_in_place(self, p: int, *, sparse: bool = False) -> bool:
+        """Whether blocks of images are better added in place."""
+        return added_in_place(self.kind, self.map.width)
+
+    def block_rows(self, columns: int, *, sparse: bool = False) -> int:
+        """Rows of a logical block of images."""
+        return int(self.kind.block_rows(self.map.width))
+
+    def empty(self, p: int) -> Any:
+        """The summary of no rows."""
+        return self.kind.empty(self.map.width)
+
+    def of(self, block: Any, weights: Weights = None, *, precise: bool = False) -> Any:
+        """The summary of the images of a block of rows."""
+        return self.kind.of(images_of(self.map, block), weights, precise=precise)
+
+    def add(
+        self, summary: Any, block: Any, weights: Weights = None, *, precise: bool = False
+    ) -> Any:
+        images = images_of(self.map, block)
+        return self.kind.add(summary, images, weights, precise=precise)
+
+
+@dataclass(kw_only=True, eq=False)
+class MappedRows(Distributed):
+    """Images of rows in the partitions of an engine.
+
+    Parameters
+    ----------
+    origin : Distributed
+    map : FeatureMap
+    holes : bool
+        Rows with missing cells have images of NaN, in what is ``mapped`` further.
+    """
+
+    origin: Distributed
+    map: FeatureMap
+    holes: bool = False
+
+    def reduce(self, kind: Any, *, drop: bool, precise: bool) -> PartialResult:
+        """Fold the images of all rows into ``kind``."""
+        return self.origin.reduce(_Summed(kind, self.map), drop=drop, precise=precise)
+
+    def fold(
+        self, kind: Any, *, drop: bool, precise: bool, run: RunContext | None, step_name: str
+    ) -> PartialResult:
+        """Fold in one pass; errors name the column of the rows."""
+        try:
+            return super().fold(kind, drop=drop, precise=precise, run=run, step_name=step_name)
+        except NotFiniteError as error:
+            raise not_finite_in(self.origin, error, columns=self.origin.columns) from None
+
+    def weighted(self, weights: Any) -> Self:
+        """Return the rows with frequencies, which may be one of their columns.
+
+        Raises
+        ------
+        ShapeError, ParameterError
+        """
+        origin = self.origin.weighted(weights)
+        if origin.p != self.map.p:
+            raise ShapeError(
+                f"without the weights the rows have {origin.p} columns, and the map was made for "
+                f"{self.map.p}",
+                place={"parameter": "sample_weight"},
+                hint="make the map for the rows without the weights, and weight them before: "
+                "mapped(rows.weighted(…), map)",
+            )
+        return replace(self, origin=origin)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the rows have frequencies."""
+        return self.origin.has_weights
+
+    def fingerprint(self) -> tuple[str, ...]:
+        """What the engine calls the rows, and the map."""
+        return (*self.origin.fingerprint(), self.map.mark())
+
+    def with_output(self, wanted: str) -> Self:
+        """Return the rows, ``mapped`` to another kind of table."""
+        return replace(self, origin=self.origin.with_output(wanted))
+
+    def map_rows(
+        self, function: Callable[[Any], Any], names: tuple[str, ...], dtype: np.dtype[Any]
+    ) -> Any:
+        """Apply ``function`` to the images of each partition, lazily."""
+        columns = self.origin.columns
+        one = partial(_of_images, function=function, map=self.map, holes=self.holes)
+        return self.origin.map_rows(partial(one, columns=columns), names, dtype)
+
+    def chunks(self, start: int = 0) -> Iterator[Chunk]:
+        """Map the rows that the engine brings here."""
+        for chunk in self.origin.chunks(start):
+            try:
+                images = images_of(self.map, chunk.data, holes=self.holes)
+            except NotFiniteError as error:
+                error.place["row"] += start
+                raise not_finite_in(self.origin, error, columns=self.origin.columns) from None
+            yield Chunk(images, chunk.ids)
+            start += chunk.data.shape[0]
+
+    def tiles(self, *, complete: bool) -> Any:
+        """Refuse: a scatter in tiles is summed of columns that the engine's table has.
+
+        Raises
+        ------
+        NotAvailableError
+        """
+        raise NotAvailableError(
+            f"the scatter of {self.p:,} coordinates is not summed in tiles on {self.engine}",
+            place={"parameter": "svd_solver"},
+            hint="use svd_solver='krylov' with a whole number of components, or fewer landmarks "
+            "or features",
+        )
+
+    def place_of(self, row: int) -> RowPlace:
+        """Where a row stands."""
+        return self.origin.place_of(row)
+
+    def file_states(self) -> tuple[FileState, ...]:
+        """The files behind the rows."""
+        return self.origin.file_states()
+
+
+def _of_images(
+    rows: Any,
+    *,
+    function: Callable[[Any], Any],
+    map: FeatureMap,
+    holes: bool,
+    columns: tuple[str, ...] | None,
+) -> Any:
+    """Apply a function to the images of the rows of a partition."""
+    try:
+        images = images_of(map, rows, holes=holes)
+    except NotFiniteError as error:
+        raise refuse_not_finite(rows, error, columns=columns) from None
+    return function(images)

@@ -1,0 +1,231 @@
+"""The base of feature maps: coordinates whose inner products approximate the values of a kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from princomp.errors import ParameterError, ShapeError
+from princomp.io import RowArray
+from princomp.kernel_pca.functions import KernelFunction
+from princomp.linalg import FloatArray, empty, one_blas_thread
+from princomp.summaries import is_sparse
+
+# Rows that are mapped together: intermediate results stay in the cache of a core.
+ROWS = 192
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """A map from rows (m, p) to images (m, D), with z(x)ᵀz(y) near k(x, y).
+
+    A subclass defines ``width``, ``room``, ``_block``, a constructor ``of`` (from landmarks or a
+    seed), and for model files ``words``, ``arrays`` and ``from_contents``.
+
+    Laws
+    ----
+    - A map is immutable, and several threads may call it.
+    - The image of a row depends on that row alone, to the bit: not on its position, the other
+      rows or the number of threads.
+    - ``from_contents`` of ``words`` and ``arrays`` gives a map with the same images, and
+      ``same_as`` is true for the two.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    p : int
+        Columns of the rows.
+    dtype : numpy dtype
+        float32 or float64, of the images.
+    """
+
+    kernel: KernelFunction
+    p: int
+    dtype: np.dtype[Any]
+
+    # Its name in model files.
+    kind = ""
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates of an image, D."""
+        raise NotImplementedError
+
+    @property
+    def room(self) -> int:
+        """Bytes that a thread needs in addition to rows and images."""
+        raise NotImplementedError
+
+    def images(self, rows: RowArray, out: FloatArray | None = None) -> FloatArray:
+        """Compute the images (m, D) of rows.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR array of shape (m, p)
+            Finite: for a row with NaN the image is NaN, or the kernel raises an error.
+        out : ndarray of shape (m, D), optional
+            The result, in C order.
+
+        Raises
+        ------
+        ShapeError
+            For another number of columns.
+        """
+        n = rows.shape[0]
+        if rows.shape[1] != self.p:
+            raise ShapeError(
+                f"rows have {rows.shape[1]} columns, and the map was made for {self.p}",
+                hint="pass the columns that the map was made for, in their order",
+            )
+        if out is None:
+            out = empty((n, self.width), self.dtype)
+        # The NumPy fallback of the products calls BLAS, whose threads would split the sums.
+        with one_blas_thread():
+            for start in range(0, n, ROWS):
+                block = rows[start : start + ROWS]
+                # Sums over a row follow its memory layout.
+                block = block if is_sparse(block) else np.ascontiguousarray(block)
+                self._block(block, out[start : start + ROWS])
+        return out
+
+    def _block(self, rows: RowArray, out: FloatArray) -> None:
+        """Write the images of at most ``ROWS`` rows."""
+        raise NotImplementedError
+
+    def missing_variance(self, rows: RowArray) -> FloatArray:
+        """Compute k(x, x) − ‖z(x)‖² (m,), which the image of each row lacks, in float64."""
+        images = self.images(rows)
+        own = np.einsum("ij,ij->i", images, images, dtype=np.float64)
+        if self.kernel.shift is not None and is_sparse(rows):
+            rows = rows.toarray()
+        return self.kernel.diagonal(rows) - own
+
+    # ---- identity, and files -----------------------------------------------------------
+
+    def words(self) -> dict[str, Any]:
+        """Describe the map in plain values, for a model file.
+
+        Raises
+        ------
+        ParameterError
+            For a kernel that is a Python function, which no file holds.
+        """
+        kernel = self.kernel
+        if kernel.call is not None:
+            raise ParameterError(
+                "a kernel that is a Python function cannot be saved in a model file",
+                place={"parameter": "kernel"},
+                hint="use a kernel with a name, or pickle the model",
+            )
+        return {
+            "kind": self.kind,
+            "p": self.p,
+            "dtype": self.dtype.name,
+            "kernel": kernel.name,
+            "gamma": None if kernel.gamma is None else float(kernel.gamma),
+            "degree": float(kernel.degree),
+            "coef0": float(kernel.coef0),
+        }
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the arrays of the map, for a model file."""
+        optional = {"shift": self.kernel.shift, "divisors": self.kernel.divisors}
+        return {name: array for name, array in optional.items() if array is not None}
+
+    @cached_property
+    def _digest(self) -> str:
+        kernel = self.kernel
+        values = [self.kind, self.p, self.width, self.dtype.name, kernel.name, repr(kernel.gamma)]
+        values += [repr(float(kernel.degree)), repr(float(kernel.coef0)), repr(kernel.parameters)]
+        total = hashlib.sha256(json.dumps([*values, *self._more()]).encode())
+        for name, array in sorted(self.arrays().items()):
+            total.update(f"{name} {array.shape} {array.dtype}".encode())
+            total.update(np.ascontiguousarray(array).tobytes())
+        return total.hexdigest()[:16]
+
+    def _more(self) -> list[Any]:
+        """Other plain values by which two maps differ."""
+        return []
+
+    def mark(self) -> str:
+        """Identify the map, for example in a checkpoint."""
+        return f"{self.kind} map of digest {self._digest}"
+
+    def same_as(self, other: FeatureMap) -> bool:
+        """Whether both compute the same images, so that their sums may be added."""
+        if type(self) is not type(other) or self.kernel.call is not other.kernel.call:
+            return False
+        return self._digest == other._digest
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are computed again in other processes.
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomMap(FeatureMap):
+    """A feature map of random features, which follow from a seed.
+
+    A subclass defines ``_count``, which checks the kernel.
+
+    Parameters
+    ----------
+    count : int
+        Number of random draws.
+    seed : int
+        Determines the draws, which model files do not hold.
+    """
+
+    count: int
+    seed: int = 0
+
+    # The name of ``count`` in model files.
+    count_name = "count"
+
+    @classmethod
+    def _count(cls, kernel: KernelFunction, width: int) -> int:
+        """Number of draws for images with ``width`` coordinates."""
+        raise NotImplementedError
+
+    @classmethod
+    def of(
+        cls,
+        kernel: KernelFunction,
+        p: int,
+        width: int,
+        *,
+        seed: int = 0,
+        dtype: npt.DTypeLike = np.float64,
+    ) -> Self:
+        """Make a map to ``width`` coordinates, or one less.
+
+        Raises
+        ------
+        ParameterError
+            For a kernel without such features, or too few coordinates.
+        """
+        return cls(kernel, p, np.dtype(dtype), cls._count(kernel, width), seed)
+
+    def _more(self) -> list[Any]:
+        return [self.seed]
+
+    def words(self) -> dict[str, Any]:
+        """Describe the map in plain values, with the number of draws and the seed."""
+        return {**super().words(), self.count_name: self.count, "seed": self.seed}
+
+    @classmethod
+    def from_contents(
+        cls, kernel: KernelFunction, words: dict[str, Any], arrays: dict[str, Any]
+    ) -> Self:
+        """Restore the map from ``words`` and ``arrays``."""
+        count = words[cls.count_name]
+        return cls(kernel, words["p"], np.dtype(words["dtype"]), count, words["seed"])

@@ -1,0 +1,147 @@
+"""Random Fourier features: a kernel of differences as a mean over random waves.
+
+A. Rahimi, B. Recht, "Random features for large-scale kernel machines" (NIPS 2007). Each wave
+gives a cosine and a sine, whose error is smaller than that of cosines with random phases
+(D. Sutherland, J. Schneider, "On the error of random Fourier features", UAI 2015). Waves of a
+Gaussian are orthogonal in groups of p (F. Yu et al., "Orthogonal random features",
+NIPS 2016).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from princomp.errors import ParameterError
+from princomp.io import RowArray
+from princomp.kernel_pca.feature_maps.feature_map import ROWS, RandomMap
+from princomp.kernel_pca.functions import KernelFunction
+from princomp.kernels import RightFactor
+from princomp.linalg import FloatArray
+from princomp.summaries import is_sparse
+
+
+@lru_cache(maxsize=2)
+def _random_waves(p: int, count: int, seed: int, name: str) -> FloatArray:
+    """Draw waves (p, count) for a kernel with γ = 1."""
+    rng = np.random.default_rng(seed)
+    if name == "laplacian":
+        drawn = rng.standard_cauchy((p, count))
+    else:
+        # exp(−‖d‖²) has waves of variance 2 in each coordinate. An orthogonal group gets the
+        # lengths of independent waves.
+        groups = []
+        for first in range(0, count, p):
+            width = min(p, count - first)
+            factors = np.linalg.qr(rng.standard_normal((p, width)))
+            # Restore the signs: the sign rule of the routine would favour some directions.
+            signs = np.where(np.diagonal(factors.R) < 0, -1.0, 1.0)
+            lengths = np.sqrt(2 * rng.chisquare(p, width))
+            groups.append(factors.Q * (signs * lengths))
+        drawn = np.concatenate(groups, axis=1)
+    drawn.flags.writeable = False
+    return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Fourier(RandomMap):
+    """z(x) = √(2/D) (cos Wᵀx, sin Wᵀx) with D/2 random waves W.
+
+    The mean of inner products of images over seeds is the kernel, their error of order 1/√D; all
+    images have length 1.
+
+    Parameters
+    ----------
+    count : int
+        Number of waves, D/2.
+    seed : int
+        Determines the waves, which model files do not hold.
+    """
+
+    kind = "fourier"
+
+    @classmethod
+    def _count(cls, kernel: KernelFunction, width: int) -> int:
+        """The number of waves for an even number of coordinates.
+
+        Raises
+        ------
+        ParameterError
+            For kernels other than "rbf" and "laplacian", or a width below 2.
+        """
+        if kernel.name not in ("rbf", "laplacian"):
+            raise ParameterError(
+                f"random Fourier features support kernels 'rbf' and 'laplacian', got "
+                f"{kernel.name!r}",
+                place={"parameter": "kernel"},
+                hint="use approximation='nystrom', which supports every kernel",
+            )
+        if width < 2:
+            raise ParameterError(
+                f"{width} random Fourier features are too few",
+                place={"parameter": "n_landmarks"},
+                hint="use at least 2: a wave is a cosine and a sine",
+            )
+        return width // 2
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates of an image."""
+        return 2 * self.count
+
+    @property
+    def room(self) -> int:
+        """Bytes of the angles of a block, and of its shifted rows."""
+        return 8 * ROWS * (2 * self.count + 2 * self.p)
+
+    @property
+    def factor(self) -> float:
+        """Scales images to length 1."""
+        return float(1 / np.sqrt(self.count))
+
+    @property
+    def precision(self) -> np.dtype[Any]:
+        """Precision of angles: those of a Laplacian may be too large for float32."""
+        return np.dtype(np.float64) if self.kernel.name == "laplacian" else self.dtype
+
+    @cached_property
+    def waves(self) -> FloatArray:
+        """W (p, D/2), in float64."""
+        gamma = float(self.kernel.gamma or 0.0)
+        drawn = _random_waves(self.p, self.count, self.seed, self.kernel.name)
+        waves = drawn * (gamma if self.kernel.name == "laplacian" else np.sqrt(gamma))
+        # The angles of scaled rows.
+        divisors = self.kernel.divisors
+        return waves if divisors is None else waves / divisors[:, None]
+
+    @cached_property
+    def _waves(self) -> FloatArray:
+        return self.waves.astype(self.precision, copy=False)
+
+    @cached_property
+    def _right_waves(self) -> RightFactor:
+        return RightFactor(self._waves)
+
+    @cached_property
+    def _offset(self) -> FloatArray | None:
+        return None if self.kernel.shift is None else self.kernel.shift @ self.waves
+
+    def _block(self, rows: RowArray, out: FloatArray) -> None:
+        shift = self.kernel.shift
+        if is_sparse(rows):
+            # Subtract the angles of the shift.
+            waves = self._waves if self._offset is None else self.waves
+            angles = np.asarray(rows @ waves)
+            if self._offset is not None:
+                angles -= self._offset
+        else:
+            if shift is not None:
+                rows = rows.astype(np.float64) - shift
+            angles = self._right_waves.times(rows.astype(self.precision, copy=False))
+        # In the precision of the angles: rounding large ones first would lose digits.
+        out[:, : self.count] = np.cos(angles)
+        out[:, self.count :] = np.sin(angles)
+        out *= self.dtype.type(self.factor)

@@ -1,0 +1,254 @@
+"""Landmarks: the few rows, or centres of rows, that represent all rows in Nyström's map."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from princomp.engines import Distributed, as_distributed, fold
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.io import (
+    Origin,
+    RowArray,
+    RowData,
+    Rows,
+    Source,
+    first_rows,
+    refuse_not_finite,
+    rows_of,
+)
+from princomp.kernel_pca.feature_maps.row_sample import RowSampler
+from princomp.kernel_pca.functions import KernelFunction
+from princomp.linalg import FloatArray, eigh, empty
+from princomp.summaries import Names, first_not_finite, is_sparse
+
+RULES = ("uniform", "kmeans", "leverage")
+
+# Sample for centres and leverage scores: rows for each landmark, and at least.
+_FOR_EACH, _AT_LEAST = 10, 5_000
+# Rows of an iterator that are read to sample from, for each row of the sample.
+_HEAD = 10
+# Steps of k-means: a few are enough, since Nyström's error depends on how far rows are from a
+# centre, not on its last digits (Zhang and Kwok 2010).
+_STEPS = 10
+
+
+class Landmarks(NamedTuple):
+    """Landmarks, and the rows that they were chosen from.
+
+    Parameters
+    ----------
+    points : ndarray or CSR array of shape (m, p)
+        m is ``count``, or the number of different rows.
+    rule : str
+        "uniform", "kmeans", "leverage" or "given".
+    rows : object
+        What to read the rows from: some of an iterator were read.
+    ridge : float or None
+        λ of "leverage".
+    """
+
+    points: RowArray
+    rule: str
+    rows: RowData
+    ridge: float | None = None
+
+
+def landmarks(
+    rows: Any,
+    count: int,
+    *,
+    rule: str | npt.ArrayLike = "uniform",
+    kernel: KernelFunction | None = None,
+    seed: int = 0,
+    drop: bool = False,
+    columns: Names = None,
+    origin: Origin | None = None,
+) -> Landmarks:
+    """Choose landmarks.
+
+    Rows are sampled by a hash of their cells and the seed. So the landmarks of a table are the
+    same whether it is in memory, in a file, on an engine or on several ranks, in any order. Only
+    for rows that can be read once, the sample is taken from the first 10 rows for each landmark,
+    and at least 5,000.
+
+    Parameters
+    ----------
+    rows : array, sparse array, frame, path, Source or rows of an engine, of shape (n, p)
+    count : int
+        Number of landmarks, m; all different rows if these are fewer.
+    rule : {"uniform", "kmeans", "leverage"} or array of shape (m, p), default="uniform"
+        "uniform": a sample without repetition. "kmeans": centres of a sample (Zhang & Kwok
+        2010), for dense rows. "leverage": rows sampled by their approximate ridge leverage
+        scores (Musco & Musco 2017, in two stages). The last two use a sample of
+        max(10 m, 5,000) rows. An array: these points.
+    kernel : KernelFunction, optional
+        For "leverage".
+    seed : int
+    drop : bool
+        Leave out rows with missing cells, which otherwise raise NotFiniteError.
+    columns, origin : optional
+        Names for messages about rows in memory.
+
+    Raises
+    ------
+    ParameterError, ShapeError, NotFiniteError
+    """
+    rows, columns, origin = _opened(rows, columns, origin)
+    known: dict[str, Any] = {"seed": seed, "drop": drop, "columns": columns, "origin": origin}
+    if not isinstance(rule, str):
+        return Landmarks(_checked_points(rule, rows.shape[1]), "given", rows)
+    if rule not in RULES:
+        raise ParameterError(
+            f"landmarks={rule!r} is not known",
+            place={"parameter": "landmarks"},
+            hint=f"landmarks must be one of {', '.join(map(repr, RULES))}, or an array",
+        )
+    if count < 1:
+        raise ParameterError(
+            f"n_landmarks={count} is not valid",
+            place={"parameter": "n_landmarks"},
+            hint="n_landmarks must be a whole number of at least 1",
+        )
+    if rule == "uniform":
+        points, rows = sample_rows(rows, count, **known)
+        return Landmarks(points, rule, rows)
+    sample, rows = sample_rows(rows, max(_FOR_EACH * count, _AT_LEAST), **known)
+    if sample.shape[0] <= count:
+        return Landmarks(sample, rule, rows)
+    if rule == "kmeans":
+        divisors = None if kernel is None else kernel.divisors
+        return Landmarks(_centres(sample, count, seed, divisors), rule, rows)
+    if kernel is None:
+        raise ParameterError(
+            "landmarks='leverage' needs a kernel",
+            place={"parameter": "kernel"},
+            hint="pass the kernel of the fit",
+        )
+    chosen, ridge = _by_leverage(sample, count, kernel, seed)
+    return Landmarks(sample[chosen], rule, rows, ridge)
+
+
+def sample_rows(
+    rows: Any,
+    count: int,
+    *,
+    seed: int = 0,
+    drop: bool = False,
+    columns: Names = None,
+    origin: Origin | None = None,
+) -> tuple[RowArray, RowData]:
+    """Sample at most ``count`` different rows (m, p); also return what to read the rows from.
+
+    They are in random order: the first of them are a smaller sample. This is one pass.
+    """
+    rows, columns, origin = _opened(rows, columns, origin)
+    data = rows
+    if isinstance(rows, Distributed) and rows.resident:
+        from princomp.kernel_pca.feature_maps.device import sample_on_device
+
+        return sample_on_device(rows, count, seed), rows
+    if isinstance(rows, Source) and not rows.repeatable:
+        if isinstance(rows, Distributed):
+            raise ParameterError(
+                f"landmarks are chosen before rows are mapped, and rows on {rows.engine} can "
+                "be read only once here",
+                place={"parameter": "landmarks"},
+                hint="pass an array of landmarks",
+            )
+        data, rows = first_rows(rows, max(_HEAD * count, _AT_LEAST))
+    try:
+        sample = fold(RowSampler(count, seed), data, drop=drop, step_name="landmarks").summary
+    except NotFiniteError as error:
+        raise refuse_not_finite(rows, error, columns=columns, origin=origin) from None
+    if not len(sample.keys):
+        raise ShapeError("there is no row to choose landmarks from", hint="pass at least one row")
+    return sample.table, rows
+
+
+def _opened(rows: Any, columns: Names, origin: Origin | None) -> Rows:
+    """Open rows, with the names of their columns and of their file."""
+    if isinstance(rows, np.ndarray) or is_sparse(rows):
+        return rows, columns, origin
+    if isinstance(rows, Source):
+        return rows, rows.columns, rows.row_origin
+    there = as_distributed(rows)
+    return rows_of(rows) if there is None else (there, there.columns, None)
+
+
+def _checked_points(points: npt.ArrayLike, p: int) -> RowArray:
+    """Return a copy of landmarks that the user passed."""
+    found = rows_of(points)[0]
+    if isinstance(found, Source) or found.shape[1] != p:
+        raise ShapeError(
+            f"landmarks have shape {found.shape}, and the rows have {p} columns",
+            place={"parameter": "landmarks"},
+            hint=f"pass an array of shape (m, {p})",
+        )
+    values = found.data if is_sparse(found) else found
+    if not np.isfinite(values).all():
+        raise refuse_not_finite(found, first_not_finite(found))
+    return found.copy()  # the caller may change theirs
+
+
+def _centres(
+    sample: RowArray, count: int, seed: int, divisors: FloatArray | None = None
+) -> FloatArray:
+    """Compute the centres (m, p) of k-means, starting at the first rows of the sample."""
+    if is_sparse(sample):
+        raise ParameterError(
+            "landmarks='kmeans' does not support sparse rows: their centres would be dense",
+            place={"parameter": "landmarks"},
+            hint="use 'uniform' or 'leverage', whose landmarks are rows",
+        )
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    # Subtract the mean in float64, so that large numbers do not cancel.
+    mean = sample.mean(axis=0, dtype=np.float64)
+    rows = sample.astype(np.float64) - mean
+    if divisors is not None:
+        rows /= divisors
+    found = KMeans(count, init=rows[:count], n_init=1, max_iter=_STEPS, random_state=seed)
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Ignore warnings about fewer centres: landmarks may repeat. One thread, because several
+        # add up the rows of a centre in varying order.
+        warnings.simplefilter("ignore")
+        found.fit(rows)
+    centres = found.cluster_centers_ if divisors is None else found.cluster_centers_ * divisors
+    return np.asarray(centres + mean, dtype=sample.dtype)
+
+
+def _by_leverage(
+    sample: RowArray, count: int, kernel: KernelFunction, seed: int
+) -> tuple[FloatArray, float]:
+    """Sample row numbers by ridge leverage scores; also return λ.
+
+    Scores of all N rows of the sample are estimated by its first m rows S:
+    (k(x, x) − k(x, S) (K(S, S) + λ m/N)⁻¹ k(S, x)) / λ. λ is the mean of the eigenvalues beyond the
+    first s = m/(4 ln m), in the scale of all N rows, so that the scores add up to about 2 s: Musco
+    and Musco sample about s ln s rows for the rank s.
+    """
+    n = sample.shape[0]
+    first = kernel.sides(sample[:count].astype(np.float64))
+    values, vectors = eigh(kernel.tile(first, first))
+    values = np.maximum(values, 0.0)
+    rank = max(1, int(count / (4 * np.log(max(count, 3)))))
+    rest = float(values[rank:].sum()) / rank
+    ridge = max(rest, float(values[0]) * count * np.finfo(np.float64).eps) or 1.0
+    scores = empty(n)
+    step = max(1, 2**18 // count)
+    for start in range(0, n, step):
+        rows = sample[start : start + step].astype(np.float64)
+        across = kernel.tile(kernel.sides(rows), first) @ vectors.T
+        captured = ((across * across) / (values + ridge)).sum(axis=1)
+        scores[start : start + step] = kernel.diagonal(rows) - captured
+    # Rounding may make the score of a captured row negative: keep a small chance.
+    scores = np.maximum(scores, scores.max() * 1e-12 if scores.max() > 0 else 1.0)
+    # The smallest exponential numbers divided by scores are a weighted sample without repetition
+    # (Efraimidis and Spirakis 2006).
+    keys = np.random.default_rng(seed).exponential(size=n) / scores
+    return np.sort(np.argpartition(keys, count - 1)[:count]), ridge * n / count

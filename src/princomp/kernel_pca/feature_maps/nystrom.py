@@ -1,0 +1,170 @@
+"""Nyström's map: rows are represented by their kernel with some points, the landmarks.
+
+C. Williams, M. Seeger, "Using the Nyström method to speed up kernel machines" (NIPS 2000):
+images lie in the span of the landmarks, and their distance from it is known for each row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from princomp.errors import DataError, NotFiniteError, ShapeError
+from princomp.io import RowArray, model_arrays
+from princomp.kernel_pca.feature_maps.feature_map import ROWS, FeatureMap
+from princomp.kernel_pca.functions import KernelFunction, Sides
+from princomp.kernels import RightFactor
+from princomp.linalg import FloatArray
+from princomp.solvers import eigenpairs
+from princomp.summaries import is_sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Nystrom(FeatureMap):
+    """z(x) = k(x, L) W with W = UΛ^(−1/2), where K(L, L) = UΛUᵀ.
+
+    With all rows as landmarks ZZᵀ is their kernel matrix. Eigenvalues of at most m ε λ₁ are left
+    out, with ε of ``dtype``: they are rounding, which their roots would enlarge. So repeated
+    landmarks do no harm, and float32 leaves out more than float64.
+
+    Parameters
+    ----------
+    points : ndarray or CSR array of shape (m, p)
+        The landmarks L.
+    weights : ndarray of shape (m, r)
+        W, in float64.
+    """
+
+    points: RowArray
+    weights: FloatArray
+
+    kind = "nystrom"
+
+    @classmethod
+    def of(
+        cls, kernel: KernelFunction, points: RowArray, dtype: npt.DTypeLike | None = None
+    ) -> Self:
+        """Make the map of landmarks.
+
+        For a kernel of differences (Gaussian, Laplacian) without a shift, dense rows are shifted
+        by the mean of the landmarks: values do not change, and large numbers no longer cancel.
+
+        Parameters
+        ----------
+        kernel : KernelFunction
+        points : ndarray or CSR array of shape (m, p)
+        dtype : numpy dtype, optional
+            Precision of the images; that of the points by default.
+
+        Raises
+        ------
+        ShapeError
+            Without points.
+        NotFiniteError
+            If the kernel between two of them is not finite.
+        DataError
+            If no eigenvalue is positive.
+        """
+        if 0 in points.shape:
+            raise ShapeError(
+                f"landmarks have shape {points.shape}", hint="pass at least one, with all columns"
+            )
+        dtype = np.dtype(points.dtype if dtype is None else dtype)
+        unmoved = kernel.name in ("rbf", "laplacian")
+        if is_sparse(points) and kernel.shift is not None:
+            # The mean of sparse points is not subtracted; kernels of differences do not need it.
+            points = points if unmoved else points.toarray()
+            kernel = replace(kernel, shift=None) if unmoved else kernel
+        elif unmoved and kernel.shift is None and not is_sparse(points):
+            kernel = kernel.about(points.mean(axis=0, dtype=np.float64))
+        sides = kernel.sides(points.astype(np.float64))
+        with np.errstate(all="ignore"):
+            between = kernel.tile(sides, sides)
+        if not np.isfinite(between).all():
+            row = int(np.argwhere(~np.isfinite(between))[0][0])
+            raise NotFiniteError(
+                f"kernel {kernel.name!r} of landmark {row} is not finite",
+                place={"landmark": row},
+                hint="scale the columns, or choose other parameters of the kernel",
+            )
+        values, vectors = eigenpairs((between + between.T) / 2)
+        least = len(values) * float(np.finfo(dtype).eps) * float(np.abs(values).max())
+        kept = values > least
+        if not kept.any():
+            raise DataError(
+                f"the largest eigenvalue of kernel {kernel.name!r} between {len(values)} landmarks "
+                f"is {values[0]:.3g}, and that of a kernel is positive",
+                hint="choose another kernel or other parameters",
+            )
+        weights = np.ascontiguousarray(vectors[kept].T / np.sqrt(values[kept]))
+        return cls(kernel, points.shape[1], dtype, points, weights)
+
+    @property
+    def m(self) -> int:
+        """Number of landmarks."""
+        return int(self.points.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates of an image."""
+        return int(self.weights.shape[1])
+
+    @property
+    def room(self) -> int:
+        """Bytes of the kernel of a block with the landmarks, and of its prepared rows."""
+        return 2 * 8 * ROWS * (self.m + self.p + 2)
+
+    @cached_property
+    def _landmarks(self) -> Sides:
+        return self.kernel.sides(self.points)
+
+    @cached_property
+    def _factors(self) -> dict[np.dtype[Any], RightFactor]:
+        """The sides of the landmarks as right factors, by precision."""
+        return {}
+
+    @cached_property
+    def _weights(self) -> RightFactor:
+        return RightFactor(self.weights.astype(self.dtype, copy=False))
+
+    def similarities(self, rows: RowArray) -> FloatArray:
+        """Compute k(row, landmark) (m', m)."""
+        sides, landmarks = self.kernel.sides(self._centrable(rows)), self._landmarks
+        left, right = sides.left, landmarks.right
+        if is_sparse(left) or is_sparse(right) or not self.kernel.of_products:
+            return self.kernel.tile(sides, landmarks, self.dtype)
+        dtype = np.result_type(left, right)
+        factor = self._factors.get(dtype)
+        if factor is None:
+            factor = self._factors[dtype] = RightFactor(right.T.astype(dtype, copy=False))
+        return self.kernel.of_product(factor.times(left.astype(dtype, copy=False)), self.dtype)
+
+    def _centrable(self, rows: RowArray) -> Any:
+        """Return rows from which a shift can be subtracted."""
+        return rows.toarray() if self.kernel.shift is not None and is_sparse(rows) else rows
+
+    def _block(self, rows: RowArray, out: FloatArray) -> None:
+        self._weights.times(self.similarities(rows), out)
+
+    # ---- files -------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Any]:
+        """Return landmarks (as the three parts of a CSR array if sparse) and weights."""
+        return {
+            **super().arrays(),
+            "weights": self.weights,
+            **model_arrays.pack_rows("points", self.points),
+        }
+
+    @classmethod
+    def from_contents(
+        cls, kernel: KernelFunction, words: dict[str, Any], arrays: dict[str, Any]
+    ) -> Self:
+        """Restore the map from ``words`` and ``arrays``."""
+        return cls(
+            kernel, words["p"], np.dtype(words["dtype"]), arrays["points"], arrays["weights"]
+        )

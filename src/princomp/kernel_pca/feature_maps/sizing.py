@@ -1,0 +1,237 @@
+"""The number of landmarks or features: doubled until the estimated error is small enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from princomp.errors import MemoryLimitError
+from princomp.io import RowArray, RowData
+from princomp.kernel_pca.feature_maps.feature_map import FeatureMap
+from princomp.kernel_pca.feature_maps.fourier import Fourier
+from princomp.kernel_pca.feature_maps.landmarks import landmarks, sample_rows
+from princomp.kernel_pca.feature_maps.nystrom import Nystrom
+from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
+from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction
+from princomp.linalg import in_words
+
+# The most landmarks: their eigenvalues take m³ operations.
+MOST = 4096
+# The first number: this, or some for each component.
+_LEAST, _FOR_EACH = 50, 4
+# A variance below this share of k(x, x) is rounding.
+_ROUNDING = 1e-10
+# Rows for the estimate of an error.
+_HELD_OUT = 1000
+# D × D matrices of sums of images in memory: a scatter, what is merged into it, the solution.
+_SCATTERS = 10
+
+
+class Sized(NamedTuple):
+    """A map with enough landmarks or features, and how they were found.
+
+    Parameters
+    ----------
+    map : FeatureMap
+    estimate : float
+        Its estimated error.
+    met : bool
+        Whether the estimate is within the tolerance.
+    tried : tuple of (int, float)
+        Numbers of landmarks or features, and their estimates.
+    rows : object
+        What to read the rows from: some of an iterator were read.
+    note : str
+        A sentence for the plan; empty if the tolerance was met.
+    """
+
+    map: FeatureMap
+    estimate: float
+    met: bool
+    tried: tuple[tuple[int, float], ...]
+    rows: RowData
+    note: str = ""
+
+
+def missing_share(map: FeatureMap, rows: RowArray) -> float:
+    """Compute the share of the variance of rows in the feature space that their images lack.
+
+    1 − (variance of the images) / (variance in the feature space), both about their means. It
+    estimates the share for other rows if none of these (m, p) is a landmark.
+    """
+    kernel = map.kernel
+    sides = kernel.sides(rows.astype(np.float64))
+    own = float(kernel.diagonal(rows).mean())
+    whole = own - float(kernel.tile(sides, sides).mean())
+    images = map.images(rows).astype(np.float64)
+    images -= images.mean(axis=0)
+    seen = float(np.einsum("ij,ij->", images, images)) / len(images)
+    # Equal rows have no variance beyond rounding, and lack none.
+    return max(0.0, 1.0 - seen / whole) if whole > _ROUNDING * own else 0.0
+
+
+def kernel_error(map: FeatureMap, rows: RowArray) -> float:
+    """Compute ‖ZZᵀ − K‖ / ‖K‖ in the Frobenius norm, for rows (m, p)."""
+    sides = map.kernel.sides(rows.astype(np.float64))
+    exact = map.kernel.tile(sides, sides)
+    images = map.images(rows).astype(np.float64)
+    size = float(np.linalg.norm(exact))
+    return float(np.linalg.norm(images @ images.T - exact)) / size if size else 0.0
+
+
+def enough_landmarks(
+    rows: Any,
+    kernel: KernelFunction,
+    k: int,
+    *,
+    rule: str = "uniform",
+    tolerance: float = 0.01,
+    limit: int | None = None,
+    seed: int = 0,
+    drop: bool = False,
+    dtype: npt.DTypeLike | None = None,
+) -> Sized:
+    """Make Nyström's map, doubling the landmarks until little variance is missing.
+
+    The number of landmarks m starts at max(50, 4k). It grows until the missing share of the
+    variance (``missing_share``) of up to 1,000 rows, none of them a landmark, is within the
+    tolerance, or until m is n, 4,096 or the most that memory allows.
+
+    Parameters
+    ----------
+    rows : as for ``landmarks``
+    kernel : KernelFunction
+    k : int
+        Number of components.
+    rule : {"uniform", "kmeans", "leverage"}
+    tolerance : float
+        Largest missing share.
+    limit : int, optional
+        Bytes that landmarks and sums of images may use.
+    seed, drop
+        As for ``landmarks``.
+    dtype : numpy dtype, optional
+        Of the images.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the fewest do not fit in the limit.
+    """
+    least, most = _bounds(rows, k, limit)
+    sample, rows = sample_rows(rows, most + _HELD_OUT, seed=seed, drop=drop)
+    n = sample.shape[0]
+
+    def made(m: int) -> tuple[FeatureMap, float]:
+        # The last rows are held out, and landmarks are chosen from the others.
+        cut = max(m, n - _HELD_OUT)
+        points = sample[:m]
+        if rule != "uniform" and m < cut:
+            points = landmarks(sample[:cut], m, rule=rule, kernel=kernel, seed=seed).points
+        map = Nystrom.of(kernel, points, dtype)
+        # If all rows are landmarks, nothing is missing.
+        return map, missing_share(map, sample[cut:] if cut < n else sample[-_HELD_OUT:])
+
+    # The sample holds all different rows if they are fewer than its size.
+    found = _doubled(made, least, min(most, n), tolerance)
+    kept = f"{found.estimate:.2g} of the variance is missing"
+    return _with_note(found, rows, tolerance, f"{found.tried[-1][0]:,} landmarks: {kept}")
+
+
+def random_map(
+    kernel: KernelFunction, p: int, width: int, *, seed: int, dtype: npt.DTypeLike = np.float64
+) -> FeatureMap:
+    """Draw random features for a kernel: a sketch for polynomials, Fourier features for others.
+
+    Raises
+    ------
+    ParameterError
+        For a kernel that has no random features.
+    """
+    kind = TensorSketch if kernel.name in POLYNOMIALS else Fourier
+    return kind.of(kernel, p, width, seed=seed, dtype=dtype)
+
+
+def enough_features(
+    rows: Any,
+    kernel: KernelFunction,
+    k: int,
+    *,
+    tolerance: float = 0.01,
+    limit: int | None = None,
+    seed: int = 0,
+    drop: bool = False,
+    dtype: npt.DTypeLike = np.float64,
+) -> Sized:
+    """Make random features, doubling them until inner products are near the values of the kernel.
+
+    As :func:`enough_landmarks`; the estimate is the relative error of the kernel matrix of up to
+    1,000 rows (``kernel_error``). It falls as 1/√D: 0.1 is reached soon, 0.01 rarely.
+    """
+    least, most = _bounds(rows, k, limit)
+    sample, rows = sample_rows(rows, _HELD_OUT, seed=seed, drop=drop)
+
+    def made(m: int) -> tuple[FeatureMap, float]:
+        map = random_map(kernel, sample.shape[1], m, seed=seed, dtype=dtype)
+        return map, kernel_error(map, sample)
+
+    found = _doubled(made, least, most, tolerance)
+    missed = f"{found.map.width} features: the error of the kernel matrix is {found.estimate:.2g}"
+    return _with_note(found, rows, tolerance, missed)
+
+
+def _doubled(
+    made: Callable[[int], tuple[FeatureMap, float]], least: int, most: int, tolerance: float
+) -> Sized:
+    """Make larger maps until one meets the tolerance."""
+    m, tried = min(least, most), []
+    while True:
+        map, estimate = made(m)
+        tried.append((m, estimate))
+        if estimate <= tolerance or m >= most:
+            return Sized(map, estimate, estimate <= tolerance, tuple(tried), np.empty((0, 0)))
+        m = min(2 * m, most)
+
+
+def _with_note(found: Sized, rows: RowData, tolerance: float, missed: str) -> Sized:
+    note = "" if found.met else f"{missed}, more than the tolerance of {tolerance:g}"
+    return found._replace(rows=rows, note=note)
+
+
+def _bounds(rows: Any, k: int, limit: int | None) -> tuple[int, int]:
+    """Compute the fewest and the most landmarks or features to try."""
+    least = max(_LEAST, _FOR_EACH * k)
+    most = max(least, MOST)
+    if limit is None:
+        return least, most
+    shape = getattr(rows, "shape", None)
+    p = shape[1] if isinstance(shape, tuple) else None
+    return least, min(most, _most_within(limit, p, least))
+
+
+def _most_within(limit: int, p: int | None, least: int) -> int:
+    """Compute the most landmarks or features whose sums and samples fit in a limit.
+
+    Raises
+    ------
+    MemoryLimitError
+    """
+    each = 3 * 8 * (p or 1)
+
+    def needed(m: int) -> int:
+        return 8 * _SCATTERS * m * m + each * (m + _HELD_OUT)
+
+    if needed(least) > limit:
+        raise MemoryLimitError(
+            f"{least:,} landmarks or features need {in_words(needed(least))}, and the limit is "
+            f"{in_words(limit)}",
+            place={"parameter": "memory_limit", "limit": limit, "needed": needed(least)},
+            hint="raise memory_limit, or set fewer components",
+        )
+    # The root of needed(m) = limit.
+    squares, rest = 8 * _SCATTERS, limit - each * _HELD_OUT
+    return min(MOST, int((math.sqrt(each**2 + 4 * squares * rest) - each) / (2 * squares)))

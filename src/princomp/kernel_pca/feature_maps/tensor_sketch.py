@@ -1,0 +1,122 @@
+"""TensorSketch: a polynomial kernel by convolutions of count sketches.
+
+N. Pham, R. Pagh, "Fast and scalable polynomial kernels via explicit feature maps" (KDD 2013).
+The count sketch of the p^d products of d cells of a row is the circular convolution of d sketches
+of the row, a product of their Fourier transforms: the products are never formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.fft
+import scipy.sparse as sp
+
+from princomp.errors import ParameterError
+from princomp.io import RowArray
+from princomp.kernel_pca.feature_maps.feature_map import ROWS, RandomMap
+from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, divided
+from princomp.linalg import FloatArray
+from princomp.summaries import is_sparse
+
+
+@lru_cache(maxsize=4)
+def _sketches(p: int, width: int, degree: int, seed: int) -> tuple[Any, ...]:
+    """Draw for each factor a matrix (width, p) of one sign in each column, and one more column."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(degree):
+        buckets = rng.integers(0, width, p + 1)
+        signs = rng.choice([-1.0, 1.0], p + 1)
+        at = (buckets[:p], np.arange(p))
+        last = np.zeros((width, 1))
+        last[buckets[p]] = signs[p]
+        made.append((sp.csr_array((signs[:p], at), shape=(width, p)), last))
+    return tuple(made)
+
+
+@dataclass(frozen=True, eq=False)
+class TensorSketch(RandomMap):
+    """Images in D coordinates; the mean of their inner products over seeds is (γ xᵀy + c)ᵈ.
+
+    The variance of an inner product over seeds is at most of order 3ᵈ ‖x‖²ᵈ ‖y‖²ᵈ / D, with
+    ‖x‖² = γ xᵀx + c.
+
+    Parameters
+    ----------
+    count : int
+        D.
+    seed : int
+        Determines the hash functions, which model files do not hold.
+    """
+
+    kind = "tensor sketch"
+    count_name = "size"
+
+    @classmethod
+    def _count(cls, kernel: KernelFunction, width: int) -> int:
+        """The number of coordinates.
+
+        Raises
+        ------
+        ParameterError
+            For kernels other than "poly", a degree that is not a whole number of at least 1, a
+            negative coef0 or γ, or no coordinates.
+        """
+        if kernel.name not in POLYNOMIALS:
+            raise _invalid("kernel", kernel.name, "'poly'", "use approximation='nystrom'")
+        if kernel.degree != int(kernel.degree) or kernel.degree < 1:
+            expected = "a whole number of at least 1"
+            raise _invalid("degree", kernel.degree, expected, "use approximation='nystrom'")
+        for name, value in (("coef0", kernel.coef0), ("gamma", kernel.gamma)):
+            if value is None or not value >= 0:
+                raise _invalid(name, value, "at least 0", "use approximation='nystrom'")
+        if width < 1:
+            raise _invalid("n_landmarks", width, "at least 1", "use a whole number")
+        return width
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates of an image."""
+        return self.count
+
+    @property
+    def room(self) -> int:
+        """Bytes of the transforms and the sketch of a block, and of its transposed rows."""
+        return 8 * ROWS * (5 * self.count + 2 * self.p)
+
+    @property
+    def degree(self) -> int:
+        """Number of factors."""
+        return int(self.kernel.degree)
+
+    def _block(self, rows: RowArray, out: FloatArray) -> None:
+        assert self.kernel.gamma is not None
+        scale = np.sqrt(self.kernel.gamma)
+        if self.kernel.divisors is not None:
+            rows = divided(rows, self.kernel.divisors)
+        columns = rows.T.tocsc() if is_sparse(rows) else rows.T
+        # coef0 is the square of an additional cell of each row.
+        constant = np.sqrt(self.kernel.coef0)
+        product: Any = None
+        for sketch, last in _sketches(self.p, self.count, self.degree, self.seed):
+            counts = sketch @ columns
+            counts = counts.toarray() if is_sparse(counts) else counts
+            counts = counts * scale + constant * last
+            if self.degree == 1:
+                out[...] = counts.T
+                return
+            waves = scipy.fft.rfft(np.ascontiguousarray(counts.T), axis=1, workers=1)
+            product = waves if product is None else product * waves
+        out[...] = scipy.fft.irfft(product, n=self.count, axis=1, workers=1)
+
+
+def _invalid(name: str, value: object, expected: str, hint: str) -> ParameterError:
+    return ParameterError(
+        f"for a polynomial sketch {name} must be {expected}, got {value!r}",
+        place={"parameter": name},
+        hint=hint,
+    )

@@ -1,0 +1,126 @@
+"""Axes of the feature space as weighted sums of images of points.
+
+An exact fit writes an axis as Σ bᵢ φ(xᵢ) over its rows, a Nyström fit over its landmarks. Scores,
+squared distances and projections follow from these weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from princomp.io import RowArray
+from princomp.kernel_pca.functions import KernelFunction, Sides
+from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
+
+# Numbers in a tile (2 MB of float64 stay in a core's cache), and from how many on threads pay.
+_TILE, _THREADS_PAY = 2**18, 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """k axes of the feature space, and the mean image.
+
+    Parameters
+    ----------
+    function : KernelFunction
+    points : array or CSR array of shape (m, p)
+        The points whose images are summed.
+    weights : ndarray of shape (m, k)
+        Weight of each point in each axis.
+    mean : ndarray of shape (m,)
+        Weight of each point in the mean image.
+    centre : ndarray of shape (m,)
+        Mean of k(row, point) over the rows of the fit.
+    mean_square : float
+        Squared length of the mean image.
+    """
+
+    function: KernelFunction
+    points: RowArray
+    weights: FloatArray
+    mean: FloatArray
+    centre: FloatArray
+    mean_square: float
+
+    @cached_property
+    def sides(self) -> Sides:
+        """The points, prepared for tiles."""
+        return self.function.sides(self.points)
+
+    @property
+    def k(self) -> int:
+        """Number of axes."""
+        return int(self.weights.shape[1])
+
+    def scores(self, rows: RowArray) -> FloatArray:
+        """Project the centred images of rows: scores (n, k), in the precision of the rows."""
+        weights = self.weights.astype(rows.dtype)
+
+        def of(values: FloatArray) -> FloatArray:
+            values -= self.centre.astype(values.dtype)
+            return values @ weights
+
+        return by_tiles(self.function, rows, self.sides, of, self.k)
+
+    def scores_of(self, values: FloatArray) -> FloatArray:
+        """Compute scores from kernel values k(row, point) (n, m)."""
+        scores: FloatArray = (values - self.centre) @ self.weights
+        return scores
+
+    def squares(self, rows: RowArray) -> FloatArray:
+        """Compute the squared length of the centred image of each row (n,), in float64."""
+        mean = self.mean[:, None]
+        cross = by_tiles(self.function, rows, self.sides, lambda tile: tile @ mean, 1, np.float64)
+        own = self.function.diagonal(rows)
+        return np.maximum(own - 2 * cross[:, 0] + self.mean_square, 0.0)
+
+    def coefficients(self, scores: FloatArray) -> FloatArray:
+        """Compute the weights (n, m) of the points in the projections with scores (n, k)."""
+        return np.asarray(scores, dtype=np.float64) @ self.weights.T + self.mean
+
+
+def by_tiles(
+    function: KernelFunction,
+    rows: RowArray,
+    points: Sides,
+    of: Callable[[FloatArray], FloatArray],
+    width: int,
+    dtype: npt.DTypeLike | None = None,
+) -> FloatArray:
+    """Apply ``of`` to each tile (a, m) of the kernel between rows and points.
+
+    Parameters
+    ----------
+    function : KernelFunction
+    rows : array or CSR array of shape (n, p)
+    points : Sides
+        The m points.
+    of : callable
+        Maps a tile, which it may change, to (a, width); called from several threads.
+    width : int
+    dtype : numpy dtype, optional
+        Of tiles and results; that of the rows by default.
+
+    Returns
+    -------
+    ndarray of shape (n, width)
+    """
+    dtype = dtype or rows.dtype
+    n, m = rows.shape[0], len(points)
+    out = empty((n, width), dtype=dtype)
+    step = max(1, _TILE // max(m, 1))
+
+    def fill(start: int) -> None:
+        tile = function.tile(function.sides(rows[start : start + step]), points, dtype)
+        out[start : start + step] = of(tile)
+
+    # One BLAS thread each: the bits do not depend on the number of threads.
+    with one_blas_thread():
+        for _ in in_order(fill, range(0, n, step), 1 if n * m < _THREADS_PAY else None):
+            pass
+    return out

@@ -1,0 +1,282 @@
+"""Kernel functions, evaluated one tile of the kernel matrix at a time.
+
+Kernels that are functions of inner products are evaluated in two steps: each row becomes a side,
+once, and a tile is a product of two matrices of sides with a function applied to each entry. For
+the Gaussian the sides (2γx, −γ‖x‖², 1) and (y, 1, −γ‖y‖²) have the product −γ‖x − y‖².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from princomp.errors import DataError
+from princomp.io import RowArray
+from princomp.linalg import FloatArray
+from princomp.summaries import Columns, full_columns, is_sparse, with_centred_columns
+
+# Rows in memory, dense or sparse.
+
+# Kernels computed from products of rows; scikit-learn computes the others entry by entry.
+POLYNOMIALS = ("poly", "polynomial")
+_PRODUCTS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
+KERNELS = (*_PRODUCTS, "laplacian", "chi2", "additive_chi2")
+# Columns that einsum sums at once: it splits longer rows, at a place that depends on their number.
+_BUFFER = 8192
+# Rows whose distances are compared: a million pairs give the median to three digits.
+_MEDIAN_ROWS = 1500
+_WITH_GAMMA = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """Rows as the left and the right factor of a product that gives kernel values."""
+
+    left: RowArray
+    right: RowArray
+
+    def __len__(self) -> int:
+        return int(self.left.shape[0])
+
+    def __getitem__(self, span: slice) -> Sides:
+        return Sides(self.left[span], self.right[span])
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFunction:
+    """A kernel with its parameters.
+
+    Parameters
+    ----------
+    name : str
+        One of ``KERNELS``, or "callable".
+    gamma : float, optional
+        γ of "rbf" exp(−γ‖x−y‖²), "laplacian" exp(−γ‖x−y‖₁), "poly" (γxᵀy + c)ᵈ, "sigmoid"
+        tanh(γxᵀy + c), "chi2".
+    degree, coef0 : float
+        d and c of "poly"; "sigmoid" takes c.
+    call : callable, optional
+        Of two rows (p,), a number.
+    parameters : dict
+        Keyword arguments of ``call``.
+    shift : ndarray of shape (p,), optional
+        Subtracted from all rows. Kernels of differences do not change, and large numbers no
+        longer cancel.
+    divisors : ndarray of shape (p,), optional
+        Divisors of the columns: the kernel is evaluated for scaled rows.
+    """
+
+    name: str
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    call: Callable[..., Any] | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    shift: FloatArray | None = None
+    divisors: FloatArray | None = None
+
+    @property
+    def of_products(self) -> bool:
+        """Whether tiles are products of matrices."""
+        return self.name in _PRODUCTS
+
+    @property
+    def of_differences(self) -> bool:
+        """Whether the centred kernel does not change when all rows are shifted."""
+        return self.name in ("linear", "rbf", "laplacian")
+
+    @property
+    def takes_gamma(self) -> bool:
+        """Whether the kernel has a parameter γ."""
+        return self.name in _WITH_GAMMA
+
+    def about(self, shift: FloatArray) -> KernelFunction:
+        """Return this kernel for rows minus ``shift`` if it is one of differences, else itself."""
+        return replace(self, shift=shift) if self.of_differences else self
+
+    def sides(self, rows: RowArray) -> Sides:
+        """Prepare rows (m, p), dense or CSR, for ``tile``."""
+        rows = self._prepared(rows)
+        if not self.of_products or self.name == "linear":
+            return Sides(rows, rows)
+        if self.name == "cosine":
+            lengths = np.sqrt(_squares(rows))
+            over = 1.0 / np.where(lengths > 0, lengths, 1.0)
+            unit = rows.multiply(over[:, None]).tocsr() if is_sparse(rows) else rows * over[:, None]
+            return Sides(unit, unit)
+        assert self.gamma is not None
+        if self.name != "rbf":
+            return Sides(rows * self.gamma, rows)
+        # Differences of squares lose digits: always use float64.
+        rows = rows.astype(np.float64)
+        squares, ones = (-self.gamma * _squares(rows))[:, None], np.ones((rows.shape[0], 1))
+        left = _with_columns(2 * self.gamma * rows, squares, ones)
+        return Sides(left, _with_columns(rows, ones, squares))
+
+    def _prepared(self, rows: RowArray) -> RowArray:
+        """Shift and scale rows; a shift of all columns makes sparse rows dense."""
+        if self.shift is not None:
+            rows = _shifted(rows, self.shift)
+        return rows if self.divisors is None else divided(rows, self.divisors)
+
+    def tile(self, left: Sides, right: Sides, dtype: npt.DTypeLike = np.float64) -> FloatArray:
+        """Compute kernel values (a, b) as a new array.
+
+        The diagonal of a Gaussian is exactly 1 where both sides are the same object.
+        """
+        if not self.of_products:
+            return np.ascontiguousarray(self._entries(left.left, right.right), dtype=dtype)
+        return self.of_product(_product(left.left, right.right), dtype, same=left is right)
+
+    def of_product(
+        self, product: FloatArray, dtype: npt.DTypeLike, *, same: bool = False
+    ) -> FloatArray:
+        """Turn the product of two sides into kernel values, in place.
+
+        ``same``: both sides are the same rows.
+        """
+        if self.name == "rbf":
+            np.minimum(product, 0.0, out=product)
+            if same:
+                np.fill_diagonal(product, 0.0)
+        return self.finished(product.astype(dtype, copy=False))
+
+    def finished(self, out: FloatArray) -> FloatArray:
+        """Apply the function of each entry, in place.
+
+        Entries are xᵀy for "linear" and, of unit rows, for "cosine", −γ‖x − y‖² for "rbf", and
+        γxᵀy for "poly" and "sigmoid".
+        """
+        if self.name == "rbf":
+            np.exp(out, out=out)
+        elif self.name != "linear" and self.name != "cosine":
+            out += out.dtype.type(self.coef0)
+            if self.name == "sigmoid":
+                np.tanh(out, out=out)
+            else:
+                np.power(out, out.dtype.type(self.degree), out=out)
+        return out
+
+    def _entries(self, left: RowArray, right: RowArray) -> FloatArray:
+        # Imported here because it loads half of scikit-learn.
+        from sklearn.metrics.pairwise import pairwise_kernels
+
+        call: Any = self.name if self.call is None else self.call
+        options = dict(self.parameters)
+        if self.call is None and self.takes_gamma:
+            options = {"gamma": self.gamma}
+        if self.name.endswith("chi2"):  # scikit-learn refuses read-only arrays
+            left, right = (np.require(one, requirements="W") for one in (left, right))
+        values: FloatArray = pairwise_kernels(left, right, metric=call, **options)
+        return values
+
+    def diagonal(self, rows: RowArray) -> FloatArray:
+        """Compute the kernel of each row with itself (m,), in float64."""
+        if self.name in ("rbf", "laplacian", "chi2"):
+            return np.ones(rows.shape[0])
+        rows = self._prepared(rows)
+        if self.name == "additive_chi2":
+            return np.zeros(rows.shape[0])
+        if not self.of_products:
+            each = (rows[i : i + 1] for i in range(rows.shape[0]))
+            return np.array([float(self._entries(row, row)[0, 0]) for row in each])
+        squares = _squares(rows)
+        if self.name == "linear":
+            return squares
+        if self.name == "cosine":
+            return (squares > 0).astype(np.float64)
+        values = self.gamma * squares + self.coef0
+        return np.tanh(values) if self.name == "sigmoid" else values**self.degree
+
+
+def shift_of(rows: RowArray) -> FloatArray | None:
+    """Compute the shift (p,) of rows (n, p) for a kernel of differences, or None.
+
+    For dense rows it is the mean, of a constant column its value. For CSR rows it is the mean of
+    columns that hold a value in nearly every row and would cancel in products, and zero for others.
+    """
+    columns = Columns.of(rows)
+    if not is_sparse(rows):
+        return columns.mean
+    full = full_columns(columns.mean, columns.column_scatter / columns.rows)
+    shift = np.zeros_like(columns.mean)
+    shift[full] = columns.mean[full]
+    return shift if full.size else None
+
+
+def _shifted(rows: RowArray, shift: FloatArray) -> RowArray:
+    """Subtract a shift from rows, in float64."""
+    if is_sparse(rows) and not shift.all():
+        return with_centred_columns(rows, np.flatnonzero(shift), shift, np.zeros_like(shift))
+    return (rows.toarray() if is_sparse(rows) else rows).astype(np.float64) - shift
+
+
+def divided(rows: RowArray, divisors: FloatArray) -> RowArray:
+    """Divide the columns of rows (m, p), dense or CSR, in their precision."""
+    if not is_sparse(rows):
+        return (rows / divisors).astype(rows.dtype, copy=False)
+    values = (rows.data / divisors[rows.indices]).astype(rows.dtype, copy=False)
+    return sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _squares(rows: RowArray) -> FloatArray:
+    """Compute the squared lengths of rows (m,), in float64."""
+    if is_sparse(rows):
+        return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
+    total = np.zeros(rows.shape[0])
+    for start in range(0, rows.shape[1], _BUFFER):
+        some = rows[:, start : start + _BUFFER]
+        total += np.einsum("ij,ij->i", some, some, dtype=np.float64)
+    return total
+
+
+def _with_columns(rows: RowArray, first: FloatArray, second: FloatArray) -> RowArray:
+    """Append two columns."""
+    if not is_sparse(rows):
+        return np.concatenate([rows, first, second], axis=1)
+    return sp.csr_array(sp.hstack([rows, sp.csr_array(first), sp.csr_array(second)], format="csr"))
+
+
+def _product(left: RowArray, right: RowArray) -> FloatArray:
+    """Compute ``left rightᵀ`` as a dense array."""
+    product = left @ right.T
+    return product.toarray() if is_sparse(product) else np.asarray(product)
+
+
+def median_gamma(rows: RowArray, *, seed: int = 0) -> float:
+    """1 / (2 m²), with m the median distance between two different rows.
+
+    The heuristic of Gretton et al. (2012): the Gaussian's width is then a typical distance.
+    Of more than 1,500 rows a random sample of 1,500 is used.
+
+    Parameters
+    ----------
+    rows : array or CSR array of shape (n, p)
+    seed : int
+
+    Raises
+    ------
+    DataError
+        If at least half of the pairs of rows are equal.
+    """
+    n = rows.shape[0]
+    if n > _MEDIAN_ROWS:
+        rows = rows[np.sort(np.random.default_rng(seed).choice(n, _MEDIAN_ROWS, replace=False))]
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    rows = rows.astype(np.float64)
+    if not is_sparse(rows):
+        rows = rows - rows.mean(axis=0)
+    distances = euclidean_distances(rows)[np.triu_indices(rows.shape[0], 1)]
+    median = float(np.median(distances)) if distances.size else 0.0
+    if not median > 0:
+        raise DataError(
+            "gamma='median' needs distinct rows, and at least half of the pairs of rows are equal",
+            hint="give gamma a number",
+        )
+    return 1.0 / (2.0 * median**2)

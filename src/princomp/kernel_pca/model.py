@@ -1,0 +1,89 @@
+"""A fitted kernel PCA with the columns of its table: scores of rows of any origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from princomp.core import FittedModel, blocks_of
+from princomp.engines import Distributed
+from princomp.estimators import PCA
+from princomp.io import Origin, RowArray, RowData
+from princomp.kernel_pca.evaluation import ScoredRows
+from princomp.kernel_pca.fit import KernelFit
+from princomp.kernel_pca.rows import fill_cells
+from princomp.linalg import FloatArray
+
+# Rows whose errors are computed together.
+_ROWS = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPCAModel(FittedModel[KernelFit]):
+    """A fitted kernel PCA: its result, the columns of its table, and how it fills missing cells.
+
+    Parameters
+    ----------
+    policy : str
+        The parameter ``missing`` of the estimator.
+    imputer : PCA, optional
+        Fills missing cells.
+    """
+
+    policy: str
+    imputer: PCA | None
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+        return self.result.k
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of the fit."""
+        return self.result.n_samples
+
+    @property
+    def missing(self) -> str:
+        """The parameter ``missing``."""
+        return self.policy
+
+    def block_scores(self, rows: RowArray) -> FloatArray:
+        """Compute scores of rows in memory; NaN if cells are missing and nothing fills them."""
+        return self._scored(rows).scores
+
+    def chunk_scores(
+        self, rows: RowArray, data: RowData, first: int, origin: Origin | None = None
+    ) -> FloatArray:
+        """Compute scores of some rows of ``data``; ``first`` is the number of the first one."""
+        # Checked before: the kernel of a row with NaN may be a number.
+        self.check_finite(rows, data, first, origin)
+        return self.block_scores(rows)
+
+    def engine_scores(self, data: Distributed) -> Any:
+        """Compute scores of rows that an engine multiplies as a whole, there."""
+        return self.result.scores_on_engine(data, drop=self.missing == "drop")
+
+    def light(self) -> Self:
+        """Return a copy without what scores do not need."""
+        return replace(self, result=self.result.light())
+
+    def scored_blocks(self, X: Any) -> Iterator[ScoredRows]:
+        """Read rows, a block at a time, with their scores."""
+        data, _, origin = self.schema.open(X)
+        at = 0
+        for block in blocks_of(data):
+            self.check_finite(block, data, at, origin)
+            at += block.shape[0]
+            for start in range(0, block.shape[0], _ROWS):
+                yield self._scored(block[start : start + _ROWS])
+
+    def _scored(self, rows: RowArray) -> ScoredRows:
+        filled, unknown = fill_cells(rows, self.missing, self.imputer)
+        scores = self.result.scores(filled)
+        if unknown is not None:
+            scores[unknown] = np.nan
+        return ScoredRows(rows, scores, filled)

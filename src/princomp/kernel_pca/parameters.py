@@ -1,0 +1,221 @@
+"""The parameters of a KernelPCA, checked once before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy.typing as npt
+
+from princomp.core import (
+    FLAG,
+    METHODS,
+    Constraint,
+    RandomState,
+    array,
+    check_parameters,
+    fraction,
+    is_a,
+    number,
+    one_of,
+    whole_number,
+)
+from princomp.errors import ParameterError
+from princomp.io import RowData
+from princomp.kernel_pca.functions import KERNELS, KernelFunction, divided, median_gamma
+from princomp.kernel_pca.pre_images import METHODS as PRE_IMAGES, check_method
+from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit, seed_of
+
+if TYPE_CHECKING:
+    from princomp.kernel_pca.estimator import KernelPCA
+
+# scikit-learn's names for solvers, and the solvers here.
+_SOLVERS = {"auto": "auto", "dense": "eigh", "arpack": "lanczos", "randomized": "lanczos"}
+
+_CONSTRAINTS = {
+    "n_components": one_of(None) | whole_number(1) | fraction(),
+    "kernel": one_of(*KERNELS, "precomputed") | Constraint(callable, ("a function of two rows",)),
+    "eigen_solver": one_of(*_SOLVERS),
+    "approximation": one_of(None, "nystrom", "features"),
+    "pre_image": one_of(None, *PRE_IMAGES),
+    "missing": one_of("error", "drop", *METHODS),
+    "component_names": one_of("PC", "sklearn"),
+    "scale": one_of(None, "unit", "pareto", "range") | array("one divisor a column"),
+    "gamma": one_of(None, "median") | number(0),
+    "degree": number(0),
+    "alpha": number(0),
+    "tol": number(0),
+    "approximation_tol": number(0),
+    "coef0": number(),
+    "n_neighbors": whole_number(1),
+    "n_landmarks": one_of("auto") | whole_number(1),
+    "iterated_power": one_of("auto") | whole_number(0),
+    "max_iter": one_of(None) | whole_number(1),
+    "n_jobs": one_of(None) | whole_number(),
+    "fit_inverse_transform": FLAG,
+    "remove_zero_eig": FLAG,
+    "copy_X": FLAG,
+}
+# What a kernel matrix in place of rows does not allow: the message and the hint of each parameter.
+_NEEDS_ROWS = {
+    "approximation": (
+        "needs rows, and the kernel is precomputed",
+        "leave approximation out, or give rows and the name of a kernel",
+    ),
+    "scale": (
+        "divides the columns of rows, and the kernel is precomputed",
+        "scale the rows before their kernel is computed",
+    ),
+    "missing": (
+        "is for rows, and the kernel is precomputed",
+        "a kernel matrix has no missing entries",
+    ),
+}
+
+
+class KernelParameters(NamedTuple):
+    """The parameters of one fit, valid and in their final types."""
+
+    n_components: int | float | None
+    kernel: str | Callable[..., Any]
+    gamma: float | str | None
+    degree: float
+    coef0: float
+    kernel_params: dict[str, Any]
+    solver: str
+    tol: float
+    approximation: str | None
+    n_landmarks: int | str
+    landmarks: str | npt.ArrayLike
+    approximation_tol: float
+    pre_image: str | None
+    alpha: float
+    n_neighbors: int
+    missing: str
+    memory_limit: int | str | None
+    random_state: RandomState
+    threads: int | None
+    copy: bool
+    remove_zeros: bool
+    scale: str | npt.ArrayLike | None = None
+    # Computed from the rows; see :func:`~princomp.kernel_pca.rows.with_divisors`.
+    divisors: FloatArray | None = None
+
+    @classmethod
+    def of(cls, model: KernelPCA) -> KernelParameters:
+        """Check and convert the attributes of an estimator.
+
+        Raises
+        ------
+        ParameterError
+            With the valid values.
+        """
+        check_parameters(model, _CONSTRAINTS)
+        check_random_state(model.random_state)
+        pre_image = model.pre_image or ("ridge" if model.fit_inverse_transform else None)
+        if isinstance(model.kernel, str) and model.kernel == "precomputed":
+            _check_precomputed(model, pre_image)
+        if pre_image is not None:
+            _check_pre_image(model, pre_image)
+        k, jobs = model.n_components, model.n_jobs
+        return cls(
+            k if k is None or not is_a(k, Integral) else int(k),
+            model.kernel,
+            model.gamma,
+            model.degree,
+            model.coef0,
+            dict(model.kernel_params or {}),
+            _SOLVERS[model.eigen_solver],
+            float(model.tol),
+            model.approximation,
+            model.n_landmarks,
+            model.landmarks,
+            float(model.approximation_tol),
+            pre_image,
+            float(model.alpha),
+            int(model.n_neighbors),
+            model.missing,
+            model.memory_limit,
+            model.random_state,
+            None if jobs is None or jobs < 1 else int(jobs),
+            bool(model.copy_X),
+            bool(model.remove_zero_eig),
+            model.scale,
+        )
+
+    def seeded(self) -> KernelParameters:
+        """Return a copy with a number as ``random_state``: a fit draws from a generator once."""
+        return self._replace(random_state=seed_of(self.random_state))
+
+    @property
+    def seed(self) -> int:
+        """Seed of landmarks and features, after :meth:`seeded`."""
+        assert isinstance(self.random_state, int)
+        return self.random_state
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether the input is a kernel matrix instead of rows."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def limit(self) -> int:
+        """Bytes that a fit may use."""
+        return memory_limit(self.memory)
+
+    @property
+    def memory(self) -> int | None:
+        """``memory_limit`` in bytes."""
+        return None if self.memory_limit is None else byte_count(self.memory_limit)
+
+    def function(self, sample: RowData) -> KernelFunction:
+        """Return the kernel, with γ from rows (m, p) where it is not a number."""
+        if callable(self.kernel):
+            return KernelFunction(
+                "callable",
+                call=self.kernel,
+                parameters=self.kernel_params,
+                divisors=self.divisors,
+            )
+        gamma = self.gamma
+        if gamma is None:
+            gamma = 1.0 / sample.shape[1]
+        elif isinstance(gamma, str):
+            scaled = sample if self.divisors is None else divided(sample, self.divisors)
+            gamma = median_gamma(scaled)
+        return KernelFunction(
+            self.kernel, float(gamma), self.degree, self.coef0, divisors=self.divisors
+        )
+
+
+def _check_pre_image(model: KernelPCA, pre_image: str) -> None:
+    """Refuse a pre-image method that the kernel does not support, before the fit."""
+    if callable(model.kernel):
+        check_method(pre_image, KernelFunction("callable", call=model.kernel))
+        return
+    # A gamma that depends on the rows is positive.
+    gamma = model.gamma
+    known = 1.0 if gamma is None or isinstance(gamma, str) else float(gamma)
+    check_method(pre_image, KernelFunction(model.kernel, known, model.degree))
+
+
+def _check_precomputed(model: KernelPCA, pre_image: str | None) -> None:
+    """Refuse parameters that need rows where only a kernel matrix is given."""
+    if pre_image is not None:
+        raise ParameterError(
+            "Cannot fit_inverse_transform with a precomputed kernel.",
+            place={"parameter": "pre_image" if model.pre_image else "fit_inverse_transform"},
+            hint="pre-images are rows: give rows and the name of a kernel",
+        )
+    if isinstance(model.gamma, str):
+        raise ParameterError(
+            f"gamma={model.gamma!r} is computed from rows, and the kernel is precomputed",
+            place={"parameter": "gamma"},
+            hint="princomp.kernel_pca.median_gamma(rows) gives the number",
+        )
+    for name, (why, hint) in _NEEDS_ROWS.items():
+        value = getattr(model, name)
+        if value is not None and not (isinstance(value, str) and value == "error"):
+            shown = f"{name}={value!r}" if isinstance(value, str) else name
+            raise ParameterError(f"{shown} {why}", place={"parameter": name}, hint=hint)

@@ -1,0 +1,108 @@
+"""Pre-images from distances: the point whose distances to its neighbours match those of its image.
+
+J. Kwok, I. Tsang, "The pre-image problem in kernel methods" (IEEE Transactions on Neural Networks
+15, 2004): where the kernel can be inverted, distances in the feature space give distances between
+rows, and these give the point, by least squares in the affine span of its neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction
+from princomp.kernel_pca.pre_images.nearest import Nearest
+from princomp.linalg import EPS, FloatArray
+
+# Directions in which neighbours spread less than this share of the largest spread are ignored.
+_FLAT = EPS**0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Pre-images of "rbf" and of "poly" with an odd degree.
+
+    Parameters
+    ----------
+    expansion : Expansion
+        Its points must be dense.
+    n_neighbors : int
+        A pre-image lies in the affine span of so many points.
+    known : tuple of ndarray, optional
+        See :class:`Nearest`.
+    """
+
+    expansion: Expansion
+    n_neighbors: int = 10
+    known: tuple[FloatArray, FloatArray] | None = None
+
+    supported: ClassVar[str] = (
+        "'linear', 'rbf' and 'poly' with an odd degree, with gamma above zero"
+    )
+
+    @staticmethod
+    def supports(function: KernelFunction) -> bool:
+        """Whether kernel values determine distances between rows."""
+        odd = function.name in POLYNOMIALS and function.degree % 2 == 1
+        return (function.name == "rbf" or odd) and (function.gamma or 0.0) > 0
+
+    @cached_property
+    def nearest(self) -> Nearest:
+        """Distances in the feature space."""
+        return Nearest(self.expansion, self.known)
+
+    def rows(self, scores: FloatArray) -> FloatArray:
+        """Compute rows (n, p) from scores (n, k), in their precision.
+
+        A projection can be farther from the image of a point than any image is. Its kernel value
+        is then replaced by the smallest one that can be inverted.
+        """
+        return self.nearest.map_blocks(scores, self._placed)[0]
+
+    def _placed(self, scores: FloatArray) -> tuple[FloatArray, int]:
+        """Compute rows relative to the shift."""
+        found, squares = self.nearest.of(scores, self.n_neighbors)
+        return _placed(self.nearest.points[found], self._between(scores, found, squares)), 0
+
+    def _between(
+        self, scores: FloatArray, found: NDArray[np.intp], squares: FloatArray
+    ) -> FloatArray:
+        """Compute squared distances (n, q) between rows from those in the feature space."""
+        function, gamma = self.expansion.function, self.expansion.function.gamma
+        assert gamma is not None
+        if function.name == "rbf":
+            alike = np.clip(1.0 - squares / 2, EPS, 1.0)
+            distances: FloatArray = -np.log(alike) / gamma
+            return distances
+
+        def product(values: FloatArray) -> FloatArray:
+            """Invert the kernel: inner products of rows from kernel values."""
+            roots = np.sign(values) * np.abs(values) ** (1.0 / function.degree)
+            inner: FloatArray = (roots - function.coef0) / gamma
+            return inner
+
+        # Kernel values are those of images that are not centred: add the mean image back.
+        mean_scores = self.expansion.centre @ self.expansion.weights
+        own = self.expansion.mean_square + 2 * scores @ mean_scores
+        own = own + np.einsum("ij,ij->i", scores, scores)
+        theirs = np.einsum("ij,ij->i", self.nearest.points, self.nearest.points)[found]
+        images = (gamma * theirs + function.coef0) ** function.degree
+        cross = (own[:, None] + images - squares) / 2
+        return product(own)[:, None] + theirs - 2 * product(cross)
+
+
+def _placed(neighbours: FloatArray, squares: FloatArray) -> FloatArray:
+    """Find points (n, p) at squared distances (n, q) from neighbours (n, q, p), or nearly so."""
+    mean = neighbours.mean(axis=1)
+    centred = neighbours - mean[:, None]
+    left, spread, right = np.linalg.svd(centred, full_matrices=False)
+    own = np.einsum("nqp,nqp->nq", centred, centred)
+    flat = spread <= _FLAT * spread[:, :1]
+    over = np.where(flat, 0.0, 0.5 / np.where(flat, 1.0, spread))
+    along = np.einsum("nqr,nq->nr", left, own - squares) * over
+    return mean + np.einsum("nr,nrp->np", along, right)

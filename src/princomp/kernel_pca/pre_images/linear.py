@@ -1,0 +1,53 @@
+"""Pre-images for the linear kernel, whose feature space is that of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.functions import KernelFunction
+from princomp.kernel_pca.pre_images.pre_image import checked_scores
+from princomp.linalg import FloatArray
+from princomp.summaries import is_sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Exact inverse for the linear kernel: scores times axes, plus the mean.
+
+    Parameters
+    ----------
+    axes : ndarray of shape (k, p)
+        In the units of the data, in float64.
+    mean : ndarray of shape (p,)
+    """
+
+    axes: FloatArray
+    mean: FloatArray
+
+    supported: ClassVar[str] = "'linear'"
+
+    @staticmethod
+    def supports(function: KernelFunction) -> bool:
+        """Whether images are the rows themselves."""
+        return function.name == "linear"
+
+    @classmethod
+    def of(cls, expansion: Expansion) -> Self:
+        """Add up the points, dense or sparse."""
+        points, shift = expansion.points, expansion.function.shift
+        sparse = is_sparse(points)
+        points = points.astype(np.float64)
+        if shift is None or sparse:
+            return cls(np.asarray(points.T @ expansion.weights).T, points.T @ expansion.mean)
+        points = points - shift
+        # The weights of the mean add up to 1: add the shift once.
+        return cls(expansion.weights.T @ points, expansion.mean @ points + shift)
+
+    def rows(self, scores: FloatArray) -> FloatArray:
+        """Compute rows (n, p) from scores (n, k), in their precision."""
+        scores = checked_scores(scores, len(self.axes))
+        return (scores @ self.axes + self.mean).astype(scores.dtype, copy=False)

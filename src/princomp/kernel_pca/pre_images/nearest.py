@@ -1,0 +1,109 @@
+"""The points whose images are nearest to projections in the feature space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.kernel_pca.feature_space import Expansion
+from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
+from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
+
+# Numbers in a block of rows by points (4 MB; a few are in memory at a time), and its most rows.
+_BLOCK, _MOST_ROWS = 2**19, 256
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Distances in the feature space from projections P, given by scores, to images of points.
+
+    By Pythagoras ‖P − φ(xᵢ)‖² = ‖t − tᵢ‖² + rᵢ, with t the scores of P, tᵢ those of the point
+    and rᵢ the squared length of its image beyond the axes: no kernel is evaluated.
+
+    Parameters
+    ----------
+    expansion : Expansion
+        With m dense points.
+    known : tuple of ndarray of shape (m, k) and (m,), optional
+        Scores of the points and squared lengths of their centred images, if already computed.
+    """
+
+    expansion: Expansion
+    known: tuple[FloatArray, FloatArray] | None = None
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """The points (m, p) in float64, relative to the shift of the kernel."""
+        points = dense_points(self.expansion.points).astype(np.float64)
+        shift = self.expansion.function.shift
+        return points if shift is None else points - shift
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Scores of the points (m, k)."""
+        if self.known is not None:
+            return self.known[0].astype(np.float64, copy=False)
+        return self.expansion.scores(self.expansion.points.astype(np.float64))
+
+    @cached_property
+    def beyond(self) -> FloatArray:
+        """Squared distances (m,) of the images of the points from the space of the axes."""
+        known = self.known
+        squares = self.expansion.squares(self.expansion.points) if known is None else known[1]
+        return np.maximum(squares - np.einsum("ij,ij->i", self.scores, self.scores), 0.0)
+
+    def of(self, scores: FloatArray, count: int) -> tuple[NDArray[np.intp], FloatArray]:
+        """Find ``count`` nearest points of scores (n, k), nearest first, with squared distances.
+
+        Equally distant points stay in their order; ``count`` is at most the number of points.
+        """
+        count = min(count, len(self.points))
+        # Up to a constant for each row, which does not change the order.
+        far = self.beyond + np.einsum("ij,ij->i", self.scores, self.scores)
+        far = far - 2 * (scores @ self.scores.T)
+        if count < far.shape[1]:
+            found = np.sort(np.argpartition(far, count - 1, axis=1)[:, :count], axis=1)
+        else:
+            found = np.broadcast_to(np.arange(count), far.shape)
+        # Computed again from differences, which do not cancel.
+        residual = scores[:, None, :] - self.scores[found]
+        squares = np.einsum("nik,nik->ni", residual, residual) + self.beyond[found]
+        order = np.argsort(squares, axis=1, kind="stable")
+        return np.take_along_axis(found, order, 1), np.take_along_axis(squares, order, 1)
+
+    def map_blocks(
+        self, scores: FloatArray, place: Callable[[FloatArray], tuple[FloatArray, int]]
+    ) -> tuple[FloatArray, int]:
+        """Compute rows from scores (n, k) in blocks, by threads.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, k)
+        place : callable
+            Maps scores (b, k) in float64 to rows (b, p) relative to the shift, and a count.
+
+        Returns
+        -------
+        ndarray of shape (n, p)
+            In the precision of the scores.
+        int
+            Sum of the counts.
+        """
+        scores = checked_scores(scores, self.expansion.k)
+        points, shift = self.points, self.expansion.function.shift
+        self.beyond  # noqa: B018  (computed before threads use it)
+        out = empty((len(scores), points.shape[1]), dtype=scores.dtype)
+        step = min(max(1, _BLOCK // max(len(points), 1)), _MOST_ROWS)
+
+        def fill(start: int) -> int:
+            rows, count = place(scores[start : start + step].astype(np.float64))
+            out[start : start + step] = rows if shift is None else rows + shift
+            return count
+
+        with one_blas_thread():
+            total = sum(in_order(fill, range(0, len(scores), step)))
+        return out, total

@@ -1,0 +1,160 @@
+"""Pre-images by regression: rows as a function of their scores, learned from the rows of the fit.
+
+G. Bakır, J. Weston, B. Schölkopf, "Learning to find pre-images" (NIPS 2003, printed 2004): kernel
+ridge regression of the rows on their scores, with the kernel of the fit between scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+import scipy.linalg
+
+from princomp.errors import DataError, MemoryLimitError
+from princomp.io import RowArray
+from princomp.kernel_pca.feature_space import by_tiles
+from princomp.kernel_pca.functions import KernelFunction
+from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
+from princomp.linalg import FloatArray, in_order, in_words, one_blas_thread, reproducible
+
+# Rows of the kernel matrix that are computed at a time.
+_STRIPE = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """A row is the kernel of its scores with known scores, times coefficients.
+
+    Parameters
+    ----------
+    function : KernelFunction
+        Applied to scores.
+    scores : ndarray of shape (n, k)
+        Scores of the rows that it was learned from.
+    coefficients : ndarray of shape (n, p)
+        In float64.
+    """
+
+    function: KernelFunction
+    scores: FloatArray
+    coefficients: FloatArray
+
+    supported: ClassVar[str] = "every kernel of rows"
+
+    @staticmethod
+    def supports(function: KernelFunction) -> bool:
+        """Whether the kernel can be evaluated between scores."""
+        return function.name != "precomputed"
+
+    @classmethod
+    def learn(
+        cls,
+        function: KernelFunction,
+        scores: FloatArray,
+        rows: RowArray,
+        alpha: float,
+        *,
+        memory: int,
+    ) -> Self:
+        """Solve the ridge regression of rows on their scores, (K + αI)⁻¹ rows, by Cholesky.
+
+        It needs n² doubles while it runs, and keeps n (k + p).
+
+        Parameters
+        ----------
+        function : KernelFunction
+            The kernel of the fit. Its γ is applied to scores as it is; scores are neither
+            shifted nor divided.
+        scores : ndarray of shape (n, k)
+        rows : ndarray of shape (n, p)
+            Not centred: the ridge shrinks them towards zero.
+        alpha : float
+            The ridge α, in units of the kernel.
+        memory : int
+            Bytes that it may use.
+
+        Raises
+        ------
+        MemoryLimitError
+            If the n² numbers do not fit.
+        DataError
+            For sparse rows; if the kernel between scores is not finite, or K + αI is not
+            positive definite.
+        """
+        table = dense_points(rows)
+        _check_memory(len(scores), table.shape[1], memory)
+        function = replace(function, shift=None, divisors=None)
+        matrix = _kernel_between(function, scores.astype(np.float64, copy=False))
+        matrix.flat[:: len(scores) + 1] += alpha
+        if not np.isfinite(matrix).all():
+            raise DataError(
+                f"kernel {function.name!r} between the scores is not finite",
+                place={"parameter": "pre_image"},
+                hint="scale the columns, or use pre_image='fixed_point'",
+            )
+        try:
+            with reproducible(len(scores)):
+                # The transpose is the same matrix in the memory order that LAPACK takes.
+                factor = scipy.linalg.cho_factor(matrix.T, overwrite_a=True, check_finite=False)
+                coefficients = scipy.linalg.cho_solve(factor, table.astype(np.float64))
+        except np.linalg.LinAlgError:
+            raise DataError(
+                f"kernel {function.name!r} between the scores plus alpha={alpha:g} is not positive "
+                "definite",
+                place={"parameter": "alpha"},
+                hint="raise alpha, or choose another pre_image",
+            ) from None
+        return cls(function, scores, np.ascontiguousarray(coefficients))
+
+    def rows(self, scores: FloatArray) -> FloatArray:
+        """Compute rows (m, p) from scores (m, k), in their precision."""
+        scores = checked_scores(scores, self.scores.shape[1])
+        made = by_tiles(
+            self.function,
+            scores,
+            self.function.sides(self.scores),
+            lambda tile: tile @ self.coefficients,
+            self.coefficients.shape[1],
+            np.float64,
+        )
+        return made.astype(scores.dtype, copy=False)
+
+
+def _check_memory(n: int, p: int, memory: int) -> None:
+    needed = 8.0 * n * (n + p)
+    if needed > memory:
+        raise MemoryLimitError(
+            f"learning pre-images from {n:,} rows needs {in_words(needed)}, and the limit is "
+            f"{in_words(memory)}",
+            place={"rows": n},
+            hint="use pre_image='fixed_point', which learns nothing, or raise memory_limit",
+        )
+
+
+def _kernel_between(function: KernelFunction, scores: FloatArray) -> FloatArray:
+    """Compute the lower triangle of the kernel matrix of scores (n, n)."""
+    n = len(scores)
+    matrix = np.zeros((n, n))
+    try:
+        sides = function.sides(scores)
+
+        def fill(start: int) -> None:
+            stop = min(start + _STRIPE, n)
+            with np.errstate(all="ignore"):  # the caller reports values that are not finite
+                matrix[start:stop, :stop] = function.tile(sides[start:stop], sides[:stop])
+
+        with one_blas_thread():
+            for _ in in_order(fill, range(0, n, _STRIPE)):
+                pass
+    except ValueError as error:
+        # For example chi2, which refuses negative numbers, or a function of the user.
+        raise DataError(
+            f"kernel {function.name!r} cannot be evaluated between scores: {error}",
+            place={"parameter": "pre_image"},
+            hint="a learned pre-image needs a kernel of all numbers, such as 'rbf'",
+        ) from error
+    if function.name == "rbf":
+        np.fill_diagonal(matrix, 1.0)
+    return matrix

@@ -1,0 +1,30 @@
+from . import (
+    csr as csr,
+    dense as dense,
+    eigen as eigen,
+    gram as gram,
+    native as native,
+    wide as wide,
+)
+from .across import row_products as row_products
+from .columns import stored_about as stored_about, sums_about as sums_about
+from .dense import Affine as Affine, forward as forward, padded as padded
+from .eigen import (
+    MOST as MOST,
+    SmallSpectrum as SmallSpectrum,
+    moments_and_spectrum as moments_and_spectrum,
+)
+from .entries import Entries as Entries, entries_of as entries_of
+from .gram import (
+    chunk_bytes as chunk_bytes,
+    misled as misled,
+    products as products,
+    sampled_rows as sampled_rows,
+    shift_of as shift_of,
+)
+from .matmul import RightFactor as RightFactor
+from .native import name_in_use as name_in_use, warn_without_kernels as warn_without_kernels
+from .row_images import images_of_rows as images_of_rows
+from .scores import project as project
+from .tridiagonal import tridiagonalise as tridiagonalise
+from .wide import packed_bytes as packed_bytes

@@ -1,0 +1,12 @@
+"""Dense linear algebra and what it runs on.
+
+arrays    decompositions, the sign convention, exact sums
+buffers   aligned and reused memory for arrays
+threads   work on fixed pieces by several threads, results in order; BLAS on one thread
+memory    memory limits: reading, checking and printing sizes
+seeds     random_state and the seeds drawn from it
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

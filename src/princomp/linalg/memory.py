@@ -1,0 +1,106 @@
+"""Memory limits of fits: a given size, or a share of the free memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from numbers import Real
+from pathlib import Path
+
+from princomp.errors import ParameterError
+
+# Share of the memory that is free when a fit begins; the rest is for the page cache and others.
+DEFAULT_SHARE = 0.6
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGTkmgt]?)([Ii]?)[Bb]?\s*")
+
+
+def byte_count(size: object) -> int:
+    """Bytes of "2GB", "512 MiB", "1.5G" or a number of bytes.
+
+    Raises
+    ------
+    ParameterError
+    """
+    number: float | None = None
+    if isinstance(size, str):
+        found = _SIZE.fullmatch(size)
+        if found:
+            base = _UNITS[found[2].upper()]
+            if found[3]:
+                base = 1 << (10 * "KMGT".find(found[2].upper()) + 10) if found[2] else 0
+            number = float(found[1]) * base
+    elif not isinstance(size, bool) and isinstance(size, Real):
+        number = float(size)
+    if number is None or not 1 <= number < 2**62:
+        raise ParameterError(
+            f"memory_limit={size!r} is not a memory size",
+            place={"parameter": "memory_limit"},
+            hint="give a size such as '2GB' or '512MB', or a number of bytes",
+        )
+    return int(number)
+
+
+def memory_limit(limit: object) -> int:
+    """Bytes that a fit may allocate."""
+    return int(free_memory() * DEFAULT_SHARE) if limit is None else byte_count(limit)
+
+
+def free_memory() -> int:
+    """Bytes that are free on this machine, or in this container."""
+    return min(_of_machine(), _of_container())
+
+
+def _of_machine() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    try:
+        # Unknown: take half of all memory.
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, OSError, ValueError):
+        return 4 * 10**9
+
+
+def _of_container(root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes that control groups, version 2 or 1, still allow."""
+    for limit, used, stat, cached in (
+        ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+        (
+            "memory/memory.limit_in_bytes",
+            "memory/memory.usage_in_bytes",
+            "memory/memory.stat",
+            "total_inactive_file",
+        ),
+    ):
+        try:
+            left = int((root / limit).read_text()) - int((root / used).read_text())
+        except (OSError, ValueError):
+            continue
+        return max(left + _given_back(root / stat, cached), 0)
+    return 2**62
+
+
+def _given_back(stat: Path, name: str) -> int:
+    """Bytes of files in the page cache: they count as used, and are released on demand."""
+    try:
+        for line in stat.read_text().splitlines():
+            if line.startswith(f"{name} "):
+                return int(line.split()[1])
+    except (OSError, ValueError):
+        pass
+    return 0
+
+
+def in_words(count: float) -> str:
+    """Format a number of bytes with two digits or more, such as ``1.5 MB``."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            short = f"{count:.1f}" if count < 10 else f"{count:.0f}"
+            return f"{short.removesuffix('.0')} {unit}"
+        count /= 1000
+    return f"{count:,.1f} GB"

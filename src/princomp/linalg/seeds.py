@@ -1,0 +1,53 @@
+"""Validation of ``random_state``, and the seeds drawn from it."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+
+from princomp.errors import ParameterError
+
+# The largest seed that RandomState, and so scikit-learn, accepts.
+_LARGEST = 2**32 - 1
+
+
+def check_random_state(random_state: object) -> None:
+    """Refuse an invalid ``random_state``.
+
+    Raises
+    ------
+    ParameterError
+        For anything but None, a whole number from 0 to 2³² − 1, a NumPy ``RandomState`` and a
+        NumPy ``Generator``.
+    """
+    if random_state is None:
+        return
+    number = number_of(random_state)
+    if number is None:
+        fits = isinstance(random_state, np.random.RandomState | np.random.Generator)
+    else:
+        fits = 0 <= number <= _LARGEST
+    if not fits:
+        raise ParameterError(
+            f"random_state={random_state!r} is not valid",
+            place={"parameter": "random_state"},
+            hint="random_state must be None, a whole number from 0 to 2**32 - 1, a "
+            "numpy.random.RandomState or a numpy.random.Generator",
+        )
+
+
+def number_of(random_state: object) -> int | None:
+    """Return a whole number as it is, and None for anything else."""
+    if isinstance(random_state, bool | np.bool_) or not isinstance(random_state, Integral):
+        return None
+    return int(random_state)
+
+
+def seed_of(random_state: object) -> int:
+    """Return a seed: the number itself, 0 for None, or a number drawn from a generator."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return number_of(random_state) or 0

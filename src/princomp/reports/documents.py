@@ -1,0 +1,202 @@
+"""What the command line says of a model: JSON documents and tables of text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+
+from princomp import __version__
+from princomp.core import Fitted, FittedModel, PCAModel, fitted_model, unequal_columns
+from princomp.linalg import FloatArray
+
+if TYPE_CHECKING:
+    from princomp.estimators import PCA, RobustPCA
+    from princomp.kernel_pca import KernelPCA
+
+__all__ = [
+    "column_names",
+    "columns_of",
+    "component_names",
+    "document",
+    "has_kernel",
+    "of_fit",
+    "of_model",
+    "of_rows",
+    "rates_table",
+    "scale_hint",
+]
+
+# Layout of the documents; a change that breaks a reader raises it.
+_VERSION = 1
+
+
+def document(command: str, **contents: Any) -> dict[str, Any]:
+    """A versioned document of one command."""
+    return {
+        "document": f"princomp.{command}",
+        "version": _VERSION,
+        "princomp": __version__,
+        **contents,
+    }
+
+
+def component_names(k: int) -> list[str]:
+    """PC1 … PCk."""
+    return [f"PC{i}" for i in range(1, k + 1)]
+
+
+def column_names(model: Any) -> list[str] | None:
+    """Of the columns of a fit; None where they had none."""
+    names = fitted_model(model).schema.names
+    return None if names is None else list(map(str, names))
+
+
+def columns_of(model: Any) -> list[str] | list[int]:
+    """Names of the columns of a fit; their numbers from 0 where they had none."""
+    return column_names(model) or list(range(fitted_model(model).schema.p))
+
+
+def has_kernel(model: Any) -> TypeGuard[KernelPCA]:
+    """Whether a model is a KernelPCA; its room is not loaded for others."""
+    return hasattr(model, "kernel")
+
+
+def rates_table(model: Any) -> tuple[list[str], FloatArray]:
+    """Names and values (q, 3) of all variances that the route knows.
+
+    Columns: eigenvalue, contribution rate, accumulated rate.
+    """
+    found: FittedModel[Any] = fitted_model(model)
+    if not isinstance(found, PCAModel) and not has_kernel(model):
+        rates = model.explained_variance_ratio_
+        columns = [model.explained_variance_, rates, np.cumsum(rates)]
+        return component_names(found.k), np.column_stack(columns)
+    spectrum = found.result.spectrum
+    values = [spectrum.variances, spectrum.rates, spectrum.accumulated]
+    return component_names(len(spectrum.variances)), np.column_stack(values)
+
+
+def of_model(model: Any) -> dict[str, Any]:
+    """What ``fit`` and ``show`` both say of a model."""
+    if has_kernel(model):
+        return {"estimator": "KernelPCA", **_of_kernel(model)}
+    found = fitted_model(model)
+    if not isinstance(found, PCAModel):
+        return {"estimator": "RobustPCA", **_of_robust(model)}
+    fitted = found.result
+    table = rates_table(model)[1]
+    return {
+        "estimator": found.schema.owner,
+        "rows": fitted.n_samples,
+        "dropped": fitted.dropped,
+        "columns": columns_of(model),
+        "id_column": found.schema.id_column,
+        "n_components": fitted.k,
+        "decision": None if fitted.decision is None else fitted.decision.to_dict(),
+        "eigenvalues": table[:, 0].tolist(),
+        "contribution_rate": table[:, 1].tolist(),
+        "accumulated_rate": table[:, 2].tolist(),
+        "total_variance": fitted.spectrum.total,
+        "noise_variance": fitted.noise_variance,
+        "mean": fitted.mean.tolist(),
+        "scale": None if fitted.scale is None else fitted.scale.tolist(),
+        "plan": fitted.plan.to_dict(),
+        "certificate": fitted.certificate.to_dict(),
+    }
+
+
+def _of_robust(model: RobustPCA) -> dict[str, Any]:
+    """What a robust fit found; outliers are numbers of rows from 0."""
+    table = rates_table(model)[1]
+    return {
+        "rows": model.n_samples_,
+        "columns": columns_of(model),
+        "id_column": model.id_column_,
+        "n_components": model.n_components_,
+        "eigenvalues": table[:, 0].tolist(),
+        "contribution_rate": table[:, 1].tolist(),
+        "accumulated_rate": table[:, 2].tolist(),
+        "total_variance": model.total_variance_,
+        "mean": model.mean_.tolist(),
+        "scale": None if model.scale_ is None else model.scale_.tolist(),
+        "score_cutoff": model.score_cutoff_,
+        "orthogonal_cutoff": model.orthogonal_cutoff_,
+        "n_outliers": int(model.outliers_.sum()),
+        "outliers": np.flatnonzero(model.outliers_).tolist(),
+    }
+
+
+def _of_kernel(model: KernelPCA) -> dict[str, Any]:
+    """What a kernel PCA found; variances are those of images in the feature space."""
+    table = rates_table(model)[1]
+    error = model.approximation_error_
+    return {
+        "rows": model.n_samples_,
+        "dropped": model.n_dropped_,
+        "columns": columns_of(model),
+        "id_column": model.id_column_,
+        "n_components": model.n_components_,
+        "kernel": model.kernel,
+        "gamma": model.plan_.gamma,
+        "scale": None if model.scale_ is None else model.scale_.tolist(),
+        "approximation": model.approximation,
+        "approximation_error": None if np.isnan(error) else error,
+        "pre_image": model.pre_image,
+        "eigenvalues": table[:, 0].tolist(),
+        "contribution_rate": table[:, 1].tolist(),
+        "accumulated_rate": table[:, 2].tolist(),
+        "total_variance": model.total_variance_,
+        "plan": model.plan_.to_dict(),
+        "certificate": model.certificate_.to_dict(),
+    }
+
+
+def of_fit(
+    model: PCA | PCAModel | RobustPCA | KernelPCA, files: dict[str, Path], notes: list[str]
+) -> dict[str, Any]:
+    """The document of ``fit``."""
+    paths = {name: str(path) for name, path in files.items()}
+    return document("fit", **of_model(model), files=paths, notes=notes)
+
+
+def of_rows(
+    command: str, columns: list[str], data: FloatArray, ids: Any, notes: list[str]
+) -> dict[str, Any]:
+    """The document of ``transform`` and ``inverse`` with its rows (n, columns) in it.
+
+    JSON knows neither NaN nor dates: a number that is not finite is null, an id of
+    another kind is its text.
+    """
+    finite = np.isfinite(data)
+    rows = data.astype(object)
+    rows[~finite] = None
+    names = None
+    if ids is not None:
+        names = [cell if isinstance(cell, str | int | None) else str(cell) for cell in ids]
+    return document(
+        command, rows=len(data), columns=columns, notes=notes, data=rows.tolist(), ids=names
+    )
+
+
+def scale_hint(model: PCA | PCAModel | RobustPCA, rows: Any = None) -> str | None:
+    """A word where unscaled columns differ so much that few of them decide everything.
+
+    A robust fit keeps nothing of its columns: their spread is that of its ``rows``, in memory.
+    """
+    found: FittedModel[Any] = fitted_model(model)
+    result = found.result
+    if result.scale is not None:
+        return None
+    names = column_names(model)
+    if isinstance(result, Fitted):
+        found_hint, scale = unequal_columns(result.column_variances, names), "unit"
+    else:
+        from princomp.estimators import deviations
+
+        found_hint, scale = unequal_columns(deviations(rows) ** 2, names), "mad"
+    if found_hint is None:
+        return None
+    robust = "robust " * (scale == "mad")
+    return f"the {robust}{found_hint}: --scale {scale} gives each column the same weight"

@@ -1,0 +1,72 @@
+"""How a model was computed: plan, certificate, parameters and versions."""
+
+from __future__ import annotations
+
+import platform
+
+import numpy as np
+import scipy
+import sklearn
+
+from princomp import __version__
+from princomp.linalg import in_words
+from princomp.reports.parts import Request
+from princomp.rules import name_of
+
+
+def provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
+    """Names and values by topic."""
+    fitted = request.fitted
+    plan, certificate = fitted.plan, fitted.certificate
+    known = certificate.residuals[~np.isnan(certificate.residuals)]
+    worst = f"{known.max():.1e}" if known.size else "not measured"
+    passes = "until the residual was small enough" if plan.passes is None else f"{plan.passes}"
+    pairs = ", ".join(f"PC{a + 1} and PC{b + 1}" for a, b in certificate.inseparable[:8])
+    noise = ", ".join(f"PC{i + 1}" for i in np.flatnonzero(certificate.below_resolution)[:8])
+    return {
+        "Plan": [
+            ("summary of the rows", plan.summary),
+            ("solver", plan.solver),
+            *[("why" if i == 0 else "then", reason) for i, reason in enumerate(plan.reasons)],
+            ("passes over the rows", passes),
+            ("memory beyond the data", in_words(plan.memory)),
+        ],
+        "Certificate": [
+            ("largest residual, relative to the first variance", worst),
+            ("loss of orthogonality", f"{certificate.orthogonality:.1e}"),
+            ("components below resolution", noise or "none"),
+            ("components that cannot be separated", pairs or "none"),
+            ("a larger variance was missed", certificate.missed_in_words),
+            ("bytes read", f"{certificate.bytes_read:,}"),
+        ],
+        "Parameters": _parameters(request),
+        "Versions": [
+            ("princomp", __version__),
+            ("NumPy", np.__version__),
+            ("SciPy", scipy.__version__),
+            ("scikit-learn", sklearn.__version__),
+            ("Python", platform.python_version()),
+        ],
+    }
+
+
+def _parameters(request: Request) -> list[tuple[str, str]]:
+    model = request.model
+    defaults = type(model)()
+    given = {
+        name: value
+        for name, value in model.get_params(deep=False).items()
+        if name not in ("n_components", "scale") and value != getattr(defaults, name)
+    }
+    scale = getattr(model, "scale", None)
+    resamples = "none"
+    if request.bootstrap is not None:
+        resamples = f"{request.bootstrap.n:,} resamples, seed 0"
+    return [
+        ("n_components", str(name_of(model.n_components))),
+        ("scale", str(scale) if isinstance(scale, str | None) else "given divisors"),
+        *[(name, repr(value)) for name, value in given.items()],
+        ("precision of the rows", str(request.fitted.dtype)),
+        ("level of the limits of T² and Q", f"{request.level:.4g}"),
+        ("bootstrap", resamples),
+    ]

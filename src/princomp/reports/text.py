@@ -1,0 +1,90 @@
+"""Texts of a report in a language: sentences from ``texts/``, names and numbers in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+from numpy.typing import NDArray
+
+from princomp.errors import invalid_value
+
+# Largest number of names in a sentence, and letters of each.
+_NAMES, _LETTERS = 12, 60
+
+
+class Texts:
+    """Sentences of one language: ``texts("dropped", 3)`` is the macro ``dropped`` with 3 rows.
+
+    Parameters
+    ----------
+    lang : str
+        Code of a language with a file in ``texts/``, such as "en".
+
+    Raises
+    ------
+    ParameterError
+        For a language without a file.
+    """
+
+    def __init__(self, lang: str = "en") -> None:
+        if lang not in languages():
+            known = f"one of {', '.join(map(repr, languages()))}"
+            raise invalid_value("lang", lang, known, "the texts of a report are in reports/texts/")
+        self.lang = lang
+        self._module: Any = environment().get_template(f"texts/{lang}.jinja").module
+
+    def __call__(self, name: str, /, *facts: object, **more: object) -> Markup:
+        """Return a sentence in one line, with names escaped."""
+        text = getattr(self._module, name)(*facts, **more)
+        return Markup(re.sub(r"\s*\n\s*", " ", str(text)).strip())
+
+    def __getattr__(self, name: str) -> Any:
+        """Return texts that need no facts: ``words``, ``kinds``, ``glossary``, ``figures``."""
+        return getattr(self._module, name)
+
+    def phrase(self, text: object) -> object:
+        """Translate a heading of a table, or a name in the last section."""
+        return self._module.phrases.get(text, text)
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Codes of the languages that reports can be written in."""
+    found = (entry.name for entry in files("princomp.reports").joinpath("texts").iterdir())
+    return tuple(sorted(name.removesuffix(".jinja") for name in found if name.endswith(".jinja")))
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The templates of reports."""
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader("princomp.reports", ""),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters.update(n="{:,}".format, percent="{:.1%}".format, listed=_listed)
+    return found
+
+
+def cut(name: object) -> str:
+    """Shorten a name."""
+    text = str(name)
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
+
+
+def _listed(names: Sequence[object] | NDArray[Any], most: int = _NAMES) -> Markup:
+    """Join names: ``a, b and c``, with the number of those left out."""
+    texts = [escape(cut(name)) for name in list(names)[:most]]
+    more = len(names) - len(texts)
+    if more:
+        texts.append(Markup(f"{more:,} more"))
+    joined = Markup(", ").join(texts[:-1])
+    return Markup(" and ").join([joined, texts[-1]]) if len(texts) > 1 else Markup("").join(texts)

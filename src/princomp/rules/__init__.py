@@ -1,0 +1,14 @@
+"""Rules for the number of components: one module for each rule or family of rules.
+
+decision          the input and the result of a rule
+rule              the interface of a rule, also for user-defined rules
+scree             Kaiser, broken stick, elbow
+fraction, minka, gcv, marchenko_pastur, parallel, cross, permutation   the others
+names             the rules by name
+several           several rules applied to one fit
+text_tables       tables as text and HTML
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

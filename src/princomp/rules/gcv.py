@@ -1,0 +1,51 @@
+"""Generalised cross-validation, from the variances alone (Josse & Husson 2012)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from princomp.linalg import FloatArray
+from princomp.rules.decision import Decision, Known
+from princomp.rules.rule import least_error
+
+
+@dataclass(frozen=True)
+class GCV:
+    """Minimise the generalised cross-validation error.
+
+    The mean squared residual of q components over the squared share of degrees of freedom left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> from princomp.rules import GCV
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.standard_normal((60, 6))
+    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
+    >>> print(PCA(GCV()).fit(X).decision_)
+    gcv: the GCV error is smallest with 2 components: 1.658
+    """
+
+    name: ClassVar[str] = "gcv"
+    needs: ClassVar[str] = "all"
+
+    def decide(self, known: Known) -> Decision | None:
+        """Compare the errors of 0, 1, … components."""
+        if known.most < 2:
+            return Decision.none(self.name, "at least two components are needed")
+        return least_error(gcv_errors(known), self.name, "GCV error", "the GCV error")
+
+
+def gcv_errors(known: Known) -> FloatArray:
+    """mean[(n p (X − X̂_q) / ((N − q)(p − q)))²] for q = 0, 1, …, with N = n − 1 if centred."""
+    n, p, free = known.rows, known.columns, known.freedom
+    assert n is not None
+    values = np.where(known.possible > known.resolution, known.possible, 0.0)
+    # Sums of the variances above the resolution, from the smallest on.
+    left = np.append(np.cumsum(values[::-1])[::-1], 0.0)[: known.most] * known.divisor
+    q = np.arange(known.most)
+    return n * p * left / ((free - q) * (p - q)) ** 2

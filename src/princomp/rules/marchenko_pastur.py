@@ -1,0 +1,163 @@
+"""Rules based on the spectrum of pure noise: the Marchenko–Pastur law (1967).
+
+The squared singular values of an N × p matrix of independent entries of variance σ², divided by
+L σ² where L is the larger side, fill the interval (1 ± √β)², where β ≤ 1 is the ratio of the sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from princomp.errors import invalid_value
+from princomp.rules.decision import Decision, Known
+from princomp.rules.rule import count_above
+
+# Below this ratio the law is symmetric about 1 to machine precision.
+_NARROW = 1e-7
+
+
+@lru_cache(maxsize=64)
+def median(beta: float) -> float:
+    """Return the median of the law for sides of ratio ``beta`` in (0, 1], to 1e-9.
+
+    With x = 1 + β + 2√β cos φ the law is (2/π) sin²φ / x dφ, whose integral is elementary.
+    """
+    if beta < _NARROW:
+        return 1.0
+    root = float(np.sqrt(beta))
+    centre, half = 1.0 + beta, 2.0 * root
+
+    def above(angle: float) -> float:
+        """Probability above the point of this angle."""
+        turned = np.arctan2((1.0 - root) * np.sin(angle / 2), (1.0 + root) * np.cos(angle / 2))
+        parts = centre * angle - half * np.sin(angle) - 2.0 * (1.0 - beta) * turned
+        return float(2.0 / np.pi * parts / half**2)
+
+    low, high = 0.0, float(np.pi)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if above(middle) < 0.5 else (low, middle)
+    return float(centre + half * np.cos(low))
+
+
+def optimal_known(beta: float) -> float:
+    """The factor λ(β) of √L σ: 4/√3 for a square matrix (Gavish & Donoho 2014, equation 11)."""
+    root = np.sqrt(beta**2 + 14 * beta + 1)
+    return float(np.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + root)))
+
+
+def optimal_factor(beta: float) -> float:
+    """The factor ω(β) of the median singular value: λ(β) over the root of the law's median."""
+    return optimal_known(beta) / float(np.sqrt(median(beta)))
+
+
+@dataclass(frozen=True)
+class GavishDonoho:
+    """Keep singular values above the optimal hard threshold (Gavish & Donoho 2014).
+
+    Parameters
+    ----------
+    noise : float, optional
+        Standard deviation of the noise, in units of the analysed columns. By default it is
+        estimated from the median singular value, so fewer than half of the components may be
+        signal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> from princomp.rules import GavishDonoho
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.standard_normal((60, 6))
+    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
+    >>> print(PCA(GavishDonoho(noise=1.0)).fit(X).decision_)
+    gavish-donoho: 2 singular values exceed 12.17, for noise of deviation 1
+    """
+
+    noise: float | None = None
+    name: ClassVar[str] = "gavish-donoho"
+    needs: ClassVar[str] = "all"
+
+    def __post_init__(self) -> None:
+        _check_noise(self.noise)
+
+    def decide(self, known: Known) -> Decision | None:
+        """Count the singular values above the threshold."""
+        large, beta = _sides(known)
+        values = np.sqrt(known.possible * known.divisor)
+        if self.noise is not None:
+            limit = optimal_known(beta) * np.sqrt(large) * self.noise
+            origin = f"for noise of deviation {self.noise:.4g}"
+        else:
+            middle = float(np.median(values))
+            if middle**2 <= known.resolution * known.divisor:
+                return Decision.none(self.name, "the median singular value is zero")
+            limit = optimal_factor(beta) * middle
+            origin = f"{optimal_factor(beta):.4f} times their median"
+        described, measure = f"{limit:.4g}, {origin}", "singular value"
+        details = {"beta": beta}
+        return count_above(
+            self.name, known, values, limit, described, measure=measure, details=details
+        )
+
+
+@dataclass(frozen=True)
+class MarchenkoPastur:
+    """Keep variances above the upper edge of noise, σ²(1 + √β)² L/(n − 1).
+
+    Parameters
+    ----------
+    noise : float, optional
+        Standard deviation of the noise, in units of the analysed columns. By default it is
+        estimated from the median variance and the median of the law.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> from princomp.rules import MarchenkoPastur
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.standard_normal((60, 6))
+    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
+    >>> print(PCA(MarchenkoPastur()).fit(X).decision_)
+    marchenko-pastur: 2 variances exceed 2.385, the upper edge of noise of the median variance
+    """
+
+    noise: float | None = None
+    name: ClassVar[str] = "marchenko-pastur"
+    needs: ClassVar[str] = "all"
+
+    def __post_init__(self) -> None:
+        _check_noise(self.noise)
+
+    def decide(self, known: Known) -> Decision | None:
+        """Count the variances above the edge."""
+        large, beta = _sides(known)
+        values = known.possible
+        if self.noise is not None:
+            noise = self.noise**2
+        else:
+            noise = float(np.median(values)) * known.divisor / (large * median(beta))
+            if noise * large <= known.resolution * known.divisor:
+                return Decision.none(self.name, "the median variance is zero")
+        edge = noise * (1.0 + np.sqrt(beta)) ** 2 * large / known.divisor
+        origin = "noise" if self.noise is not None else "noise of the median variance"
+        limit = f"{edge:.4g}, the upper edge of {origin}"
+        details = {"beta": beta, "noise_variance": noise}
+        return count_above(self.name, known, values, edge, limit, details=details)
+
+
+def _sides(known: Known) -> tuple[float, float]:
+    """Larger side of the centred table, and the ratio of the sides."""
+    n, p = known.freedom, float(known.columns)
+    return max(n, p), min(n, p) / max(n, p)
+
+
+def _check_noise(noise: float | None) -> None:
+    if noise is not None and not (np.isfinite(noise) and noise > 0):
+        hint = "give the standard deviation of the noise, or None to estimate it"
+        raise invalid_value("noise", noise, "a positive number", hint)

@@ -1,0 +1,99 @@
+"""Minka's maximum likelihood choice of dimension.
+
+T. P. Minka, "Automatic choice of dimensionality for PCA", NIPS 2000: the Laplace
+approximation of the evidence of probabilistic PCA with k components.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from princomp.linalg import EPS, FloatArray
+from princomp.rules.decision import Decision, Known
+from princomp.rules.rule import component_count, floats
+
+
+@dataclass(frozen=True)
+class Minka:
+    """Maximise the evidence over 1 to p − 1 components (Minka 2000).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> from princomp.rules import Minka
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.standard_normal((60, 6))
+    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
+    >>> print(PCA(Minka()).fit(X).decision_)
+    mle: the evidence is largest with 2 components
+    """
+
+    name: ClassVar[str] = "mle"
+    needs: ClassVar[str] = "all"
+
+    def decide(self, known: Known) -> Decision | None:
+        """Compare the evidence of 1, 2, … components."""
+        n, p = known.rows, known.columns
+        assert n is not None
+        if n < p:
+            return Decision.none(self.name, f"{n:g} rows are fewer than {p} columns")
+        evidence = _evidence(known.variances, n)
+        k = 1 + int(np.argmax(evidence)) if evidence else p
+        reason = f"the evidence is largest with {component_count(k)}"
+        return Decision(self.name, k, reason, "log evidence", floats(evidence))
+
+
+def minka_mle(variances: FloatArray, rows: float) -> int:
+    """Return the number of components, from 1 to p − 1, with the largest evidence.
+
+    Parameters
+    ----------
+    variances : ndarray of shape (p,)
+        All eigenvalues of the covariance, descending.
+    rows : float
+        Number of rows.
+    """
+    p = len(variances)
+    if p < 2:
+        return p
+    return 1 + int(np.argmax(_evidence(variances, rows)))
+
+
+def _evidence(variances: FloatArray, rows: float) -> list[float]:
+    # Dividing by the first changes the evidence of all k by the same constant.
+    units = variances / variances[0] if variances[0] > 0 else variances
+    return [log_evidence(units, k, rows) for k in range(1, len(units))]
+
+
+def log_evidence(variances: FloatArray, k: int, rows: float) -> float:
+    """Logarithm of the evidence for ``k`` components (Minka's equation 30, up to a constant).
+
+    −inf where the k-th variance is a rounding error.
+    """
+    p = len(variances)
+    floor = p * EPS * float(variances[0])
+    if variances[k - 1] <= floor or variances[0] == 0:
+        return -np.inf
+    noise = max(float(variances[k:].mean()), floor)
+    i = np.arange(1, k + 1)
+    volume = (p - i + 1) / 2.0  # of the Stiefel manifold that the axes lie on
+    log_prior = -k * np.log(2.0) + float(np.sum(gammaln(volume) - volume * np.log(np.pi)))
+    log_signal = -0.5 * rows * float(np.sum(np.log(variances[:k])))
+    log_noise = -0.5 * rows * (p - k) * np.log(noise)
+    free = p * k - k * (k + 1) / 2.0  # dimension of the manifold
+    log_occam = 0.5 * (free + k) * np.log(2.0 * np.pi) - 0.5 * k * np.log(rows)
+    # Determinant of the Hessian: pairs (i ≤ k, j > i), with the noise in place of λ_j beyond k.
+    model = np.concatenate([variances[:k], np.full(p - k, noise)])
+    log_hessian = 0.0
+    for a in range(k):
+        curvature = 1.0 / model[a + 1 :] - 1.0 / model[a]
+        gap = variances[a] - variances[a + 1 :]
+        terms = curvature * gap
+        # Equal variances would make the integral diverge, and give no evidence either way.
+        log_hessian += float(np.sum(np.log(np.maximum(terms, EPS)))) + np.log(rows) * len(terms)
+    return log_prior + log_signal + log_noise + log_occam - 0.5 * log_hessian

@@ -1,0 +1,69 @@
+"""The rules by name."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from princomp.errors import ParameterError
+from princomp.rules.cross import CV, BiCV
+from princomp.rules.gcv import GCV
+from princomp.rules.marchenko_pastur import GavishDonoho, MarchenkoPastur
+from princomp.rules.minka import Minka
+from princomp.rules.parallel import Parallel
+from princomp.rules.permutation import Permutation
+from princomp.rules.rule import Rule, is_rule
+from princomp.rules.scree import BrokenStick, Elbow, Kaiser
+
+_ALL: tuple[type[Any], ...] = (
+    *(Kaiser, BrokenStick, Elbow, Parallel, Minka, GavishDonoho),
+    *(MarchenkoPastur, GCV, BiCV, CV, Permutation),
+)
+RULES: dict[str, type[Any]] = {kind.name: kind for kind in _ALL}
+
+
+def rule_of(wanted: object, parameter: str = "n_components") -> Rule:
+    """Return the rule with a name, or a rule object unchanged.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown name, with the known ones.
+    """
+    if isinstance(wanted, str) and wanted in RULES:
+        rule: Rule = RULES[wanted]()
+        return rule
+    if is_rule(wanted):
+        return wanted
+    raise ParameterError(
+        f"{parameter}={wanted!r} is not a rule",
+        place={"parameter": parameter},
+        hint=f"choose one of {', '.join(RULES)}, or an object with name, needs and decide",
+    )
+
+
+def name_of(wanted: int | float | str | Rule | None) -> Any:
+    """Return the name of a rule, as plans and files use it; numbers and names unchanged."""
+    return wanted.name if is_rule(wanted) else wanted
+
+
+def rule_to_dict(rule: object) -> dict[str, Any] | None:
+    """Return a rule of this package as plain values; None for a user-defined rule."""
+    name = getattr(rule, "name", "")
+    kind = RULES.get(name)
+    if kind is None or type(rule) is not kind:
+        return None
+    return {"rule": name, **{part.name: getattr(rule, part.name) for part in fields(RULES[name])}}
+
+
+def rule_of_dict(plain: dict[str, Any]) -> Rule:
+    """Restore a rule from the values of :func:`rule_to_dict`.
+
+    Raises
+    ------
+    ParameterError, TypeError, KeyError
+        When the values are not those of a rule.
+    """
+    options = dict(plain)
+    rule: Rule = RULES[options.pop("rule")](**options)
+    return rule

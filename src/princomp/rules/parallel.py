@@ -1,0 +1,119 @@
+"""Parallel analysis: compare variances with those of data without structure (Horn 1965)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from princomp.errors import invalid_value
+from princomp.linalg import FloatArray
+from princomp.rules.decision import Decision, Known
+from princomp.rules.rule import check_share, check_whole, count_above
+
+_NULLS = ("normal", "permuted")
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Keep leading variances above a quantile of those of tables without structure.
+
+    The quantile instead of the mean is from Glorfeld (1995).
+
+    Parameters
+    ----------
+    draws : int, default=100
+        Number of tables without structure.
+    quantile : float, default=0.95
+    null : {"normal", "permuted"}, default="normal"
+        Independent normal columns with the variances of the table, which needs no rows; or the
+        table with each column permuted, which keeps the distribution of each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> from princomp.rules import Parallel
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.standard_normal((60, 6))
+    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
+    >>> print(PCA(Parallel(draws=50)).fit(X).decision_)
+    parallel: 1 leading variance exceeds the 95% quantile of 50 normal tables of the same shape
+    """
+
+    draws: int = 100
+    quantile: float = 0.95
+    null: str = "normal"
+    name: ClassVar[str] = "parallel"
+
+    def __post_init__(self) -> None:
+        check_whole("draws", self.draws, 1)
+        check_share("quantile", self.quantile, 0.95)
+        if self.null not in _NULLS:
+            hint = "'permuted' keeps the distribution of each column"
+            raise invalid_value("null", self.null, " or ".join(map(repr, _NULLS)), hint)
+
+    @property
+    def needs(self) -> str:
+        """``"rows"`` where columns are permuted, else ``"leading"``."""
+        return "rows" if self.null == "permuted" else "leading"
+
+    def decide(self, known: Known) -> Decision | None:
+        """Count the leading variances above the quantiles."""
+        if known.most < 1:
+            return Decision.none(self.name, "there are too few rows")
+        # The same numbers at each call: growing solvers call this again with more variances.
+        quantiles = np.quantile(self._null_variances(known), self.quantile, axis=0)
+        limit = (
+            f"the {self.quantile:.0%} quantile of {self.draws} {self.null} tables of the same shape"
+        )
+        noun = "leading variance"
+        return count_above(self.name, known, known.possible, quantiles, limit, noun=noun)
+
+    def _null_variances(self, known: Known) -> FloatArray:
+        """Variances (draws, most) of tables without structure."""
+        rng = known.generator()
+        rows = known.table() if self.null == "permuted" and known.table else None
+        out = []
+        for draw in range(self.draws):
+            if rows is not None:
+                values = squares_of(rng.permuted(rows, axis=0)) / (len(rows) - 1.0)
+            else:
+                values = _normal(known, rng)
+            out.append(values[: known.most])
+            known.tell(self.name, draw + 1, self.draws)
+        return np.array(out)
+
+
+def squares_of(rows: FloatArray) -> FloatArray:
+    """Squared singular values, descending, from the Gram matrix of the shorter side."""
+    n, p = rows.shape
+    values: FloatArray = np.linalg.eigvalsh(rows.T @ rows if p <= n else rows @ rows.T)[::-1]
+    return np.maximum(values, 0.0)
+
+
+def _normal(known: Known, rng: np.random.Generator) -> FloatArray:
+    """Variances of independent normal columns.
+
+    For N ≥ p rows the triangular factor of the scatter is drawn (Bartlett 1933), at a cost that
+    does not depend on N.
+    """
+    free, p = int(known.freedom + 1e-9), known.columns
+    deviations = np.sqrt(known.column_variances)
+    if free < p:
+        rows = rng.standard_normal((free, p))
+        if known.standardised:
+            rows *= np.sqrt(known.divisor) / np.linalg.norm(rows, axis=0)
+            rows *= known.column_variances > 0
+        else:
+            rows *= deviations
+        return squares_of(rows) / known.divisor
+    factor = np.tril(rng.standard_normal((p, p)), -1)
+    factor.flat[:: p + 1] = np.sqrt(rng.chisquare(free - np.arange(p)))
+    if known.standardised:
+        factor *= (np.sqrt(known.divisor) / np.linalg.norm(factor, axis=1))[:, None]
+        factor *= (known.column_variances > 0)[:, None]
+    else:
+        factor *= deviations[:, None]
+    return squares_of(factor) / known.divisor

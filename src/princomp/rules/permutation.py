@@ -1,0 +1,134 @@
+"""A permutation test of each component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from princomp.linalg import FloatArray
+from princomp.rules.decision import Decision, Known
+from princomp.rules.rule import check_share, check_whole, component_count, floats
+
+# A residual below this share of the table is a rounding error.
+_NOTHING = 1e-24
+
+
+@dataclass(frozen=True)
+class Permutation:
+    """Keep the leading components that are significant in a permutation test.
+
+    Components are tested in order (Dray 2008). The statistic is the share of the k-th variance
+    in the variance that the first k − 1 components leave; it is compared with tables in which
+    each column of these residuals is permuted. The same directions are removed from a permuted
+    table as from the table itself, so that both have the same rank. The test of a component
+    stops once it cannot become significant (Besag & Clifford 1991). With unit scale, the whole
+    table is tested by
+    Ψ = Σ(λ − 1)² and Φ = √((Σλ² − p) / (p(p − 1))) (Vieira 2012, Gleason & Staelin 1975).
+
+    Parameters
+    ----------
+    draws : int, default=99
+        Permuted tables for each component.
+    level : float, default=0.05
+        Significance level. It is not corrected for the number of tests, which end with the
+        first component that is not significant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> from princomp.rules import Permutation
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.standard_normal((60, 6))
+    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
+    >>> print(PCA(Permutation(draws=39)).fit(X).decision_)
+    permutation: 2 components significant at 0.05; component 3 has p = 1
+    """
+
+    draws: int = 99
+    level: float = 0.05
+    name: ClassVar[str] = "permutation"
+    needs: ClassVar[str] = "rows"
+
+    def __post_init__(self) -> None:
+        check_share("level", self.level, 0.05)
+        # Fewer draws can never be significant.
+        check_whole("draws", self.draws, int(np.ceil(1.0 / self.level - 1e-9)) - 1)
+
+    def decide(self, known: Known) -> Decision | None:
+        """Test the components in order."""
+        assert known.table is not None
+        rows = known.table()
+        # Shares have no unit; this keeps the fourth powers below in range.
+        rows = np.ldexp(rows, -int(np.frexp(np.abs(rows).max(initial=0.0))[1]))
+        most = min(len(rows) - known.centred, known.columns)
+        left, lengths, right = np.linalg.svd(rows, full_matrices=False)
+        rng, p_values = known.generator(), []
+        details = correlation_statistics(known) if known.standardised else {}
+        for k in range(1, most):
+            tail = float(np.sum(lengths[k - 1 :] ** 2))
+            if tail <= _NOTHING * float(np.sum(lengths**2)):
+                break
+            before = left[:, : k - 1], right[: k - 1]
+            p_value, sums = self._p_value(rows, before, lengths[k - 1] ** 2 / tail, rng)
+            known.tell(self.name, k, most)
+            if k == 1 and details:
+                details["psi_p"] = _share(sums >= details["psi"] * (1 - 1e-12))
+            p_values.append(p_value)
+            if p_value > self.level:
+                break
+            rows = rows - lengths[k - 1] * np.outer(left[:, k - 1], right[k - 1])
+        known.tell(self.name, most, most)
+        k = int(np.sum(np.array(p_values) <= self.level))
+        reason, values = self._reason(k, p_values), floats(p_values)
+        return Decision(self.name, k, reason, "p-value", values, self.level, 1, details)
+
+    def _p_value(
+        self,
+        rows: FloatArray,
+        before: tuple[FloatArray, FloatArray],
+        share: float,
+        rng: np.random.Generator,
+    ) -> tuple[float, FloatArray]:
+        """The p-value of the first component of ``rows``, and Ψ of the permuted tables."""
+        left, right = before
+        allowed = int(self.level * (self.draws + 1) + 1e-9) - 1
+        above, sums = 0, []
+        for draw in range(self.draws):
+            drawn = rng.permuted(rows, axis=0)
+            if len(right):
+                drawn -= left @ (left.T @ drawn)
+                drawn -= (drawn @ right.T) @ right
+            n, p = drawn.shape
+            products = drawn.T @ drawn if p <= n else drawn @ drawn.T
+            total = float(np.trace(products))
+            top = float(np.linalg.eigvalsh(products)[-1])
+            # Σ(λ − 1)² is Σλ² − p, where the variances sum to p.
+            sums.append(p * (p * float(np.sum(products**2)) / total**2 - 1.0))
+            above += top >= share * total * (1 - 1e-12)
+            if above > allowed and draw + 1 < self.draws:
+                return above / (draw + 1), np.array(sums)
+        return (above + 1) / (self.draws + 1), np.array(sums)
+
+    def _reason(self, k: int, p_values: list[float]) -> str:
+        if not p_values:
+            return "there is only one component, and nothing to compare it with"
+        kept = f"{component_count(k)} significant at {self.level:g}"
+        if k == len(p_values):
+            return f"{kept}; no variance is left after {'it' if k == 1 else 'them'}"
+        return f"{kept}; component {k + 1} has p = {p_values[-1]:.2g}"
+
+
+def correlation_statistics(known: Known) -> dict[str, float]:
+    """Ψ and Φ of a table with unit scale; zero where no two columns correlate."""
+    p = known.columns
+    values = np.append(known.variances, np.zeros(p - len(known.variances)))
+    psi = float(np.sum((values - 1.0) ** 2))
+    phi = np.sqrt(max(float(np.sum(values**2)) - p, 0.0) / (p * (p - 1))) if p > 1 else 0.0
+    return {"psi": psi, "phi": float(phi)}
+
+
+def _share(above: FloatArray) -> float:
+    return (float(np.sum(above)) + 1.0) / (len(above) + 1.0)

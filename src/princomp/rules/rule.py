@@ -1,0 +1,181 @@
+"""The interface of a rule, and what the rules share.
+
+A rule is a small object with a ``name``, a ``needs`` and a method ``decide``. ``needs`` is
+
+- ``"leading"``: the largest variances, in descending order; ``decide`` returns None to ask for
+  more of them;
+- ``"all"``: all variances. Like the first, this works on any summary, also on a stream's;
+- ``"rows"``: the rows themselves, in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol, TypeGuard, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from princomp.errors import ParameterError, invalid_value
+from princomp.linalg import FloatArray, one_blas_thread
+from princomp.rules.decision import Decision, Known
+
+_NEEDS = ("leading", "all", "rows")
+# Prediction errors that differ by less than this share of the variance are equal up to rounding.
+_EQUAL = 1e-13
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """A rule for the number of components, to be passed as ``n_components``.
+
+    A rule that does not use the number of rows sets ``counts_rows = False``; only such rules
+    are applied where that number is unknown.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in plans, tables and model files."""
+
+    @property
+    def needs(self) -> str:
+        """``"leading"``, ``"all"`` or ``"rows"``."""
+
+    def decide(self, known: Known) -> Decision | None:
+        """Return the number of components, or None to ask for more variances."""
+
+
+def is_rule(value: object) -> TypeGuard[Rule]:
+    """Whether an object (not a class) has the interface of a rule."""
+    return (
+        not isinstance(value, type)
+        and isinstance(getattr(value, "name", None), str)
+        and getattr(value, "needs", None) in _NEEDS
+        and callable(getattr(value, "decide", None))
+    )
+
+
+def apply_rule(rule: Rule, known: Known) -> Decision | None:
+    """Apply a rule if what it needs is available.
+
+    Raises
+    ------
+    ParameterError
+        When a user-defined rule returns anything but a valid decision.
+    """
+    if known.total <= 0 and not hasattr(rule, "rules"):  # Several applies each rule itself
+        return Decision.none(rule.name, "every column is constant")
+    if rule.needs == "rows" and known.table is None:
+        return Decision.none(rule.name, known.no_table)
+    if rule.needs == "all" and not known.complete:
+        return None
+    if known.rows is None and getattr(rule, "counts_rows", True):
+        return Decision.none(rule.name, "the number of rows is not known")
+    with one_blas_thread():
+        decision = rule.decide(known)
+    if decision is None and not known.complete:
+        return None
+    if not isinstance(decision, Decision) or not _is_count(decision.k, known.columns):
+        raise ParameterError(
+            f"the rule {rule.name!r} returned {decision!r}",
+            place={"parameter": "n_components"},
+            hint=f"decide() must return a Decision with k from 0 to {known.columns}, or k=None",
+        )
+    if rule.needs == "rows" and known.sampled:
+        decision = replace(decision, reason=f"{decision.reason}, {known.sampled}")
+    return decision
+
+
+def _is_count(k: object, most: int) -> bool:
+    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+    return k is None or (whole and 0 <= k <= most)  # type: ignore[operator]
+
+
+def leading_run(values: FloatArray, thresholds: float | FloatArray, known: Known) -> int | None:
+    """Count the leading values that are above their thresholds.
+
+    None where all known values are, and more may follow. A value below the resolution is not
+    above any threshold.
+    """
+    if isinstance(thresholds, np.ndarray):
+        values = values[: len(thresholds)]
+        thresholds = thresholds[: len(values)]
+    sound = known.possible[: len(values)] > known.resolution
+    fails = np.flatnonzero(~((values > thresholds) & sound))
+    if fails.size:
+        return int(fails[0])
+    return len(values) if known.complete else None
+
+
+def count_above(
+    name: str,
+    known: Known,
+    values: FloatArray,
+    threshold: float | FloatArray,
+    limit: str,
+    *,
+    measure: str = "variance",
+    noun: str = "",
+    slack: float = 1.0,
+    details: dict[str, float] | None = None,
+) -> Decision | None:
+    """Decision of a rule that keeps the leading values above a threshold.
+
+    Parameters
+    ----------
+    name : str
+        Name of the rule.
+    values : ndarray
+        The ``measure`` of each component.
+    threshold : float or ndarray
+        One for all components, or one for each.
+    limit : str
+        Description of the threshold for the reason: "2 variances exceed" ``limit``.
+    noun : str, optional
+        Name of a value in the reason; by default the measure.
+    slack : float
+        Factor on the threshold that allows for rounding.
+    """
+    k = leading_run(values, threshold * slack, known)
+    if k is None:
+        return None
+    plural, verb = ("", "exceeds") if k < 2 else ("s", "exceed")
+    reason = f"{k or 'no'} {noun or measure}{plural} {verb} {limit}"
+    shown = floats(threshold) if isinstance(threshold, np.ndarray) else threshold
+    return Decision(name, k, reason, measure, floats(values), shown, 1, details or {})
+
+
+def least_error(errors: FloatArray, name: str, measure: str, what: str) -> Decision:
+    """Decision of a rule that minimises the errors (m,) of 0, 1, … components.
+
+    Among errors that differ only by rounding the first is taken.
+    """
+    k = int(np.flatnonzero(errors <= np.nanmin(errors) + _EQUAL * float(errors[0]))[0])
+    last = k == len(errors) - 1 and k > 0
+    more = f"; at most {k} were considered, more may be better" if last else ""
+    reason = f"{what} is smallest with {component_count(k)}: {errors[k]:.4g}{more}"
+    return Decision(name, k, reason, measure, floats(errors), None, 0)
+
+
+def component_count(k: int) -> str:
+    """``no component``, ``1 component``, ``2 components``."""
+    return f"{k or 'no'} component{'s' * (k > 1)}"
+
+
+def floats(values: ArrayLike) -> tuple[float, ...]:
+    """Values of an array as Python floats."""
+    return tuple(np.asarray(values, dtype=np.float64).tolist())
+
+
+def check_whole(name: str, value: object, least: int) -> None:
+    """Raise unless a parameter is a whole number of at least ``least``."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:  # type: ignore[operator]
+        expected = f"a whole number of at least {least}"
+        raise invalid_value(name, value, expected, f"choose a whole number from {least} on")
+
+
+def check_share(name: str, value: float, usual: float) -> None:
+    """Raise unless a parameter is a number between 0 and 1."""
+    if not 0 < value < 1:
+        raise invalid_value(name, value, "a number between 0 and 1", f"{usual:g} is usual")

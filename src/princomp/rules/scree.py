@@ -1,0 +1,130 @@
+"""Rules that look at the decrease of the variances alone: Kaiser, broken stick, elbow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from princomp.linalg import EPS, FloatArray
+from princomp.rules.decision import Decision, Known
+from princomp.rules.rule import component_count, count_above, floats
+
+
+@dataclass(frozen=True)
+class Kaiser:
+    """Keep the variances above the mean variance, which is 1 with unit scale (Kaiser 1960).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> from princomp.rules import Kaiser
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.standard_normal((60, 6))
+    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
+    >>> print(PCA(Kaiser()).fit(X).decision_)
+    kaiser: 2 variances exceed the mean, 16.6
+    """
+
+    name: ClassVar[str] = "kaiser"
+    needs: ClassVar[str] = "leading"
+    counts_rows: ClassVar[bool] = False
+
+    def decide(self, known: Known) -> Decision | None:
+        """Count the variances above the mean."""
+        mean = known.total / known.columns
+        # Equal variances differ by rounding; none of them is above their mean.
+        slack = 1 + 16 * known.columns * EPS
+        limit = f"the mean, {mean:.4g}"
+        return count_above(self.name, known, known.possible, mean, limit, slack=slack)
+
+
+def broken_stick(pieces: int) -> FloatArray:
+    """Expected lengths (pieces,) of a stick of length 1 broken at random, descending.
+
+    b_k = (1/p) Σ_{i ≥ k} 1/i (MacArthur 1957, Frontier 1976).
+    """
+    return np.cumsum(1.0 / np.arange(pieces, 0, -1))[::-1] / pieces
+
+
+@dataclass(frozen=True)
+class BrokenStick:
+    """Keep the contribution rates above the pieces of a broken stick (Jackson 1993).
+
+    There are as many pieces as variances that can be above zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> from princomp.rules import BrokenStick
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.standard_normal((60, 6))
+    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
+    >>> print(PCA(BrokenStick()).fit(X).decision_)
+    broken-stick: 2 rates exceed the pieces of a stick broken at random
+    """
+
+    name: ClassVar[str] = "broken-stick"
+    needs: ClassVar[str] = "leading"
+    counts_rows: ClassVar[bool] = False
+
+    def decide(self, known: Known) -> Decision | None:
+        """Count the leading rates above the expected pieces."""
+        return count_above(
+            self.name,
+            known,
+            known.possible / known.total,
+            broken_stick(known.most),
+            "the pieces of a stick broken at random",
+            measure="contribution rate",
+            noun="rate",
+            slack=1 + 16 * known.columns * EPS,
+        )
+
+
+@dataclass(frozen=True)
+class Elbow:
+    """Keep the components before the elbow of the scree plot (Cattell 1966).
+
+    The elbow is the variance farthest below the chord that joins the first and the last one.
+    When all variances are equal, no component is kept. When no variance lies below the chord,
+    there is no elbow and the rule does not apply.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from princomp import PCA
+    >>> from princomp.rules import Elbow
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.standard_normal((60, 6))
+    >>> X = 3 * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 6)) + noise
+    >>> print(PCA(Elbow()).fit(X).decision_)
+    elbow: variance 3 is farthest below the chord, after 2 components
+    """
+
+    name: ClassVar[str] = "elbow"
+    needs: ClassVar[str] = "all"
+    counts_rows: ClassVar[bool] = False
+
+    def decide(self, known: Known) -> Decision | None:
+        """Find the variance farthest below the chord."""
+        values, measure = known.possible, "distance below the chord"
+        if len(values) < 3:
+            few = "1 variance has" if len(values) == 1 else f"{len(values)} variances have"
+            return Decision.none(self.name, f"{few} no elbow")
+        fall = values[0] - values[-1]
+        if not fall > 16 * len(values) * EPS * values[0]:
+            reason = "all variances are equal, so no component is kept"
+            return Decision(self.name, 0, reason, measure, floats(np.zeros(len(values))))
+        # Perpendicular distances to the chord are proportional to vertical ones.
+        chord = np.linspace(1.0, 0.0, len(values))
+        below = chord - (values - values[-1]) / fall
+        if below.max() <= 16 * EPS:
+            why = "no variance lies below the chord from the first to the last, so there is no bend"
+            return Decision.none(self.name, why)
+        k = int(np.argmax(below))
+        reason = f"variance {k + 1} is farthest below the chord, after {component_count(k)}"
+        return Decision(self.name, k, reason, measure, floats(below))

@@ -1,0 +1,159 @@
+"""The largest pairs of rows that are in memory, by products with the rows; p × p is never formed.
+
+Lanczos runs on the shorter side, or that of the columns where each row is multiplied both ways at
+once and they are not many more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from princomp.linalg import FloatArray
+from princomp.solvers.abandon_rule import Abandon
+from princomp.solvers.bases import orthonormal
+from princomp.solvers.dense import roundoff_of_images
+from princomp.solvers.lanczos import lanczos_without_constants
+from princomp.solvers.ritz import (
+    FEWEST_UNITS,
+    bound_of_rows,
+    project,
+    relative_residuals,
+    spectrum_of,
+    within,
+    within_rows,
+    without_variance,
+)
+from princomp.solvers.search import Pairs
+from princomp.solvers.spectrum import Spectrum
+from princomp.summaries import CentredRows, Columns, DenseRows
+
+# Where a product reads all rows, blocks have at least as many vectors as it multiplies at once, and
+# so many more for each further _SERVED components. k = 20 of 4,000 × 4,000 takes 12, 10 and 9
+# products with 8, 16 and 32 vectors and 308, 346 and 669 ms in float64, which multiplies 8 at once,
+# and 8, 6 and 5 products and 207, 167 and 237 ms in float32, which multiplies 16. Of sparse 100,000
+# × 20,000 rows in float64, 8, 16 and 24 vectors take 30, 22 and 19 products of 15, 28 and 42 ms.
+_WIDE, _SERVED = 16, 32
+# The search space then has room for so many vectors, or so many numbers where that is less.
+_WIDE_ROOM, _WIDE_NUMBERS = 640, 2**23
+# Rows so many times as long as there are of them are searched by vectors of the other side, though
+# products are fused: 1,000 × 20,000 takes 110 instead of 152 ms in float32, 159 instead of 281 in
+# float64; 1,500 × 6,000 0.9 and 0.7 of the time, 3,500 × 4,000 the same.
+_SHORT = 2
+# An eigenvalue below this share of the first has lost digits that its scores have not.
+_SQUARED = 1e-3
+
+
+def solve_rows(
+    rows: CentredRows, columns: Columns, k: int, *, tol: float, rng: np.random.Generator
+) -> tuple[Spectrum, int]:
+    """Compute the top ``k``, and the number of passes over the rows."""
+    spectrum, passes = search_rows(rows, columns, k, tol=tol, rng=rng)
+    assert spectrum is not None  # the search is not abandoned
+    return spectrum, passes
+
+
+def search_rows(
+    rows: CentredRows,
+    columns: Columns,
+    k: int,
+    *,
+    tol: float,
+    rng: np.random.Generator,
+    abandon: Abandon | None = None,
+    start: FloatArray | None = None,
+) -> tuple[Spectrum | None, int]:
+    """Compute the top ``k``, or None where the search was abandoned, and the number of passes.
+
+    Parameters
+    ----------
+    rows : CentredRows
+    columns : Columns
+        Of the same (scaled) rows.
+    k : int
+    tol : float
+        Largest residual relative to the first eigenvalue; 0 is what the products allow. If it is
+        large enough, products have the precision of the rows, except in the last step.
+    rng : numpy Generator
+    abandon : callable, optional
+        See :func:`~princomp.solvers.lanczos.lanczos`.
+    start : ndarray of shape (p, :func:`wide_block`), optional
+        First block of a search on the side of columns.
+    """
+    n, p = rows.shape
+    unit = _unit_of(rows, tol)
+    rough = unit > np.finfo(rows.dtype).eps
+    if not columns.column_scatter.any():
+        return without_variance(k, p, unit), 0
+    # Fused products read all rows once instead of twice, but vectors as long as rows cost more.
+    fused = isinstance(rows, DenseRows) and rows.fused and p < _SHORT * n
+    on_rows = p > n and not fused
+    side = n if on_rows else p
+    width = wide_block(k, rows.step)
+    images = rows.row_images if on_rows else rows.images
+    pairs = lanczos_without_constants(
+        (lambda block: images(block.astype(rows.coarsest))) if rough else images,
+        np.ones(n) if on_rows else columns.column_scatter,
+        k,
+        tol=tolerance(rows, tol),
+        rng=rng,
+        start=rng.standard_normal((side, min(width, side))) if start is None else start,
+        room=search_room(side, k),
+        trace=float(columns.column_scatter.sum()),
+        abandon=abandon,
+    )
+    if not pairs.converged:
+        return None, pairs.products
+    spectrum, more = finished(rows, columns, pairs, tol=tol, on_rows=on_rows)
+    return spectrum, pairs.products + more
+
+
+def finished(
+    rows: CentredRows, columns: Columns, pairs: Pairs, *, tol: float = 0.0, on_rows: bool = False
+) -> tuple[Spectrum, int]:
+    """Turn the result of a search into a spectrum; also the number of passes that takes.
+
+    ``tol`` is the tolerance of the search; ``on_rows`` says that its vectors have an entry a row.
+    """
+    exact, unit = float(np.finfo(rows.dtype).eps), _unit_of(rows, tol)
+    values, vectors, k, passes = pairs.values, pairs.vectors, len(pairs.values), 0
+    if not values[-1] > _SQUARED * values[0]:
+        # Small variances are those of the scores, which square nothing.
+        vectors = rows.rmatmul(vectors) if on_rows else vectors
+        spectrum = project(rows, columns, vectors, k)
+        return replace(spectrum, missed=pairs.missed), 2 + on_rows
+    residuals = relative_residuals(pairs, unit)
+    if on_rows:
+        values, axes = within_rows(rows, vectors, unit)
+        residuals, passes = bound_of_rows(pairs.residuals, values, unit), 1
+    elif unit > exact:
+        values, axes = within(rows, vectors)
+        passes = 1
+    else:
+        axes = orthonormal(vectors.T)
+    total = float(columns.column_scatter.sum()) / (columns.rows - 1.0)
+    error = roundoff_of_images(len(pairs.vectors), exact, rows.shape[on_rows])
+    found = replace(pairs, values=values)
+    return spectrum_of(found, columns, total, error, axes=axes, residuals=residuals), passes
+
+
+def _unit_of(rows: CentredRows, tol: float) -> float:
+    """Roundoff of a search's products: that of the rows, or more where ``tol`` allows for it."""
+    exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.coarsest))
+    return coarse if exact < coarse <= tol else exact
+
+
+def tolerance(rows: CentredRows, tol: float) -> float:
+    """Return the tolerance of a search: ``tol``, but at least what its products allow."""
+    return max(tol, FEWEST_UNITS * _unit_of(rows, tol))
+
+
+def wide_block(k: int, step: int = _WIDE) -> int:
+    """Vectors of a block where each product reads all rows, and multiplies ``step`` at once."""
+    return step * -(-k // _SERVED)
+
+
+def search_room(side: int, k: int) -> int:
+    """Vectors that a search space holds before it restarts; vectors have ``side`` entries."""
+    return max(min(_WIDE_ROOM, _WIDE_NUMBERS // side), k + 3 * wide_block(k))

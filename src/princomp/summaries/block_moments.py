@@ -1,0 +1,84 @@
+"""Mean and scatter of one block of rows, dense or sparse."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+
+from princomp.kernels import gram, native
+from princomp.linalg import EPS, FloatArray, add_outer, not_vanished, two_sum
+from princomp.summaries.blocks import (
+    CSR,
+    Block,
+    Weights,
+    check_finite,
+    first_not_finite,
+    is_sparse,
+    squares_overflow,
+)
+from princomp.summaries.sparse_moments import sparse_sums
+
+# Sparse blocks denser than this are quicker as dense ones: at 0.2, of 300, 1,000 and 2,000
+# columns in float64, they take 6, 30 and 119 ms sparse, 8, 53 and 179 dense; float32 is equal.
+_DENSE_ENOUGH = 0.2
+
+
+# Rows, count, mean and mean_low, scatter and unit of :class:`~princomp.summaries.Moments`.
+Parts: TypeAlias = tuple[float, int, FloatArray, FloatArray, FloatArray, float]
+
+
+def moments_of(block: Block, weights: Weights, precise: bool) -> Parts:
+    """Compute the moments of at least one row: shifted, and moved to their mean afterwards."""
+    if is_few_stored(block):
+        return _of_sparse(block, weights)
+    return _of_dense(block.toarray() if is_sparse(block) else block, weights, precise)
+
+
+def is_few_stored(block: Block) -> bool:
+    """Whether a block is sparse, and so few of its values are stored that this pays."""
+    return is_sparse(block) and bool(block.nnz < _DENSE_ENOUGH * block.shape[0] * block.shape[1])
+
+
+def _of_dense(block: FloatArray, weights: Weights, precise: bool) -> Parts:
+    """Multiply shifted rows in their precision, and sum in float64."""
+    answer, mean, low, scatter = gram.moments(block, weights, precise=precise)
+    if answer != native.DONE:
+        check_in_range(block, precise, mean, scatter.diagonal())
+        return _of_dense(block, weights, True)
+    rows = float(block.shape[0]) if weights is None else float(weights.sum())
+    return rows, block.shape[0], mean, low, scatter, unit_of(block, precise)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _of_sparse(block: CSR, weights: Weights) -> Parts:
+    rows, shift, sums, scatter = sparse_sums(block, weights)
+    np.fill_diagonal(scatter, not_vanished(scatter.diagonal(), sums))
+    offset = sums / rows
+    add_outer(scatter, -rows, offset)
+    mean, low = two_sum(shift, offset)
+    # NaN or infinity anywhere shows on the diagonal.
+    if not math.isfinite(np.add.reduce(scatter.diagonal())):
+        check_finite(sums, block)
+        raise squares_overflow(sums, scatter.diagonal())
+    return rows, block.shape[0], mean, low, scatter, EPS
+
+
+def unit_of(block: FloatArray, precise: bool) -> float:
+    """Unit roundoff of the products of a block."""
+    return EPS if precise or block.dtype.char == "d" else float(np.finfo(np.float32).eps)
+
+
+def check_in_range(block: FloatArray, precise: bool, sums: FloatArray, squares: FloatArray) -> None:
+    """Return where products in float64 would be in range, though those of the block were not.
+
+    Raises
+    ------
+    NotFiniteError
+        When they would not.
+    """
+    if not np.isfinite(block).all():
+        raise first_not_finite(block)
+    if precise or block.dtype.char == "d":
+        raise squares_overflow(sums, squares)

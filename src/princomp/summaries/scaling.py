@@ -1,0 +1,90 @@
+"""Divisors of the columns: a measure of their spread, or given numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError, ShapeError
+from princomp.linalg import FloatArray
+from princomp.summaries.centred import Centred, Names, check_range, column_name
+from princomp.summaries.extremes import Extremes
+
+
+def divisors(
+    scale: str | FloatArray | None,
+    summary: Centred,
+    extremes: Extremes | None = None,
+    names: Names = None,
+    constant: str = "error",
+) -> FloatArray | None:
+    """Return what the columns are divided by (p,), or None.
+
+    With ``constant="zero"`` constant columns are divided by 1: centred they are zero, and have no
+    part in any component.
+
+    Raises
+    ------
+    ConstantColumnError
+        Naming the columns without spread.
+    NotAvailableError
+        For a range that was not kept.
+    NotFiniteError
+        Where squares overflow, or were so small that float64 lost digits of them.
+    """
+    check_range(summary, names, each=scale is not None)
+    if scale is None:
+        return None
+    if isinstance(scale, str):
+        deviation = np.sqrt(summary.column_scatter / (summary.rows - 1.0))
+        if scale == "unit":
+            divisor = deviation
+        elif scale == "pareto":
+            divisor = np.sqrt(deviation)
+        elif extremes is None:
+            raise NotAvailableError(
+                "the range of the columns was not kept by this fit",
+                hint="fit with scale='range', or give the ranges as an array",
+            )
+        else:
+            divisor = extremes.spread
+        none = np.flatnonzero(divisor == 0)
+        if none.size and constant == "zero":
+            return np.where(divisor == 0, 1.0, divisor)
+        if none.size:
+            listed = ", ".join(f"column {column_name(names, c)!r}" for c in none[:5])
+            more = "" if none.size <= 5 else f" and {none.size - 5} more"
+            raise ConstantColumnError(
+                f"scale={scale!r} cannot divide by the spread of a constant column: {listed}{more}",
+                place={"column": column_name(names, none[0])},
+                hint="leave out the constant columns, give scale an array of divisors, or keep "
+                "them without a part in any component (PCA: constant='zero')",
+            )
+        return divisor
+    return _checked_divisors(scale, summary.p, names)
+
+
+def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
+    try:
+        divisor = np.asarray(scale, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"scale={scale!r} contains a value that is not a number",
+            place={"parameter": "scale"},
+            hint="scale is None, 'unit', 'pareto', 'range' or one number a column",
+        ) from None
+    if divisor.shape != (p,):
+        raise ShapeError(
+            f"scale has shape {divisor.shape}, and there are {p} columns",
+            place={"parameter": "scale"},
+            hint=f"give one divisor a column: an array of shape ({p},)",
+        )
+    wrong = np.flatnonzero(~(np.isfinite(divisor) & (divisor > 0)))
+    if wrong.size:
+        raise ParameterError(
+            f"scale must be positive and finite, got {divisor[wrong[0]]:g} "
+            f"for column {column_name(names, wrong[0])!r}",
+            place={"parameter": "scale", "column": column_name(names, wrong[0])},
+            hint="a column that is not to be scaled has divisor 1",
+        )
+    return divisor.copy()

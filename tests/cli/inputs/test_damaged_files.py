@@ -1,0 +1,199 @@
+"""Memory limits, untidy tables and damaged files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from input_cases import CUT, STREAMED, assert_true, measured, tolerance, written
+
+import princomp as package
+from command_line import left_in
+from helpers import truth
+from princomp.io.readers import files
+
+# ---- memory ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", ["2GB", "512 MiB", "1.5g", "900000000"])
+def test_sizes_of_memory_that_are_understood(princomp, tmp_path, size):
+    X = measured()
+    name = written(tmp_path, "csv", X)
+    done = princomp("fit", name, "--memory", size, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert_true(X, done.document)
+    wanted = {"2GB": 2e9, "512 MiB": 2**29, "1.5g": 1.5e9, "900000000": 9e8}[size]
+    assert done.document["plan"]["memory_limit"] == wanted
+    assert (
+        princomp("plan", name, "--memory", size, "--json").document["plan"]
+        == (done.document["plan"])
+    )
+
+
+@pytest.mark.parametrize("size", ["", "much", "-1GB", "0", "2 elephants", "nan", "1e9", "10iB"])
+def test_sizes_of_memory_that_are_not(princomp, tmp_path, size):
+    name = written(tmp_path, "csv", measured())
+    for command in ("fit", "plan"):
+        done = princomp(command, name, f"--memory={size}")
+        assert (done.code, done.out) == (2, "")
+        assert f"{size!r} is not a memory size" in done.err
+        assert princomp(command, name, f"--memory={size}", "--json").error["exit_code"] == 2
+    assert left_in(tmp_path) == ["t.csv"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "npy", "parquet"])
+def test_too_little_memory_is_reported_with_how_much_it_takes(princomp, tmp_path, large, kind):
+    X = measured()
+    name = written(tmp_path, kind, X)
+    before = sorted(tmp_path.rglob("*"))
+    for command in ("fit", "plan"):
+        done = princomp(command, name, "--memory", "1kB")
+        assert (done.code, done.out) == (75, "")
+        assert "1 kB of memory" in done.err
+        error = princomp(command, name, "--memory", "1kB", "--json").error
+        assert error["kind"] == "MemoryLimitError"
+        assert sorted(tmp_path.rglob("*")) == before
+    # What the hint asks for is enough.
+    asked = error["hint"].removeprefix("allow ").partition(" (")[0]
+    assert princomp("fit", name, "--memory", asked).code == 0
+
+
+def test_two_small_files_take_no_more_memory_than_one(princomp, tmp_path):
+    X = measured()
+    written(tmp_path, "csv", X[:20], stem="p1")
+    written(tmp_path, "csv", X[20:], stem="p2")
+    written(tmp_path, "csv", X)
+    assert princomp("fit", "t.csv", "--memory", "10MB", "--no-scores").code == 0
+    assert princomp("fit", "p1.csv", "p2.csv", "--memory", "10MB", "--no-scores").code == 0
+
+
+# ---- a table as people have it --------------------------------------------------------
+
+
+def flights(n=400):
+    """Departures with text, whole numbers, times, and arrivals that are missing."""
+    rng = np.random.default_rng(2013)
+    delay = rng.integers(-20, 200, n).astype(object)
+    arrived = rng.random(n) > 0.08
+    air = rng.integers(30, 400, n)
+    arrival = [int(d + rng.integers(-30, 30)) if ok else None for d, ok in zip(delay, arrived)]  # noqa: B905
+    return pa.table(
+        {
+            "year": pa.array([2013] * n, pa.int64()),
+            "month": pa.array(rng.integers(1, 13, n), pa.int64()),
+            "dep_delay": pa.array([int(d) for d in delay], pa.int64()),
+            "arr_delay": pa.array(arrival, pa.int64()),
+            "carrier": pa.array(rng.choice(["UA", "AA", "B6"], n).tolist()),
+            "tailnum": pa.array([f"N{i}" if i % 7 else None for i in range(n)]),
+            "air_time": pa.array(
+                [float(a) if ok else None for a, ok in zip(air, arrived)],  # noqa: B905
+                pa.float64(),
+            ),
+            "distance": pa.array(air * 8, pa.int64()),
+            "time_hour": pa.array([f"2013-01-01T{i % 24:02}:00:00Z" for i in range(n)]),
+        }
+    ), arrived
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_table_of_flights_is_the_same_as_csv_and_as_parquet(
+    princomp, tmp_path, monkeypatch, chunked
+):
+    table, arrived = flights()
+    if chunked:
+        monkeypatch.setattr(files, "_SMALL", 0)
+    pyarrow.parquet.write_table(table, tmp_path / "f.parquet", row_group_size=90)
+    table.to_pandas().astype({"arr_delay": "Int64"}).to_csv(
+        tmp_path / "f.csv", index=False, na_rep="NA"
+    )
+    refused = princomp("fit", "f.csv", "--json").error
+    first = int(np.argmin(arrived))
+    place = {"file": "f.csv", "row": first, "line": first + 2, "column": "arr_delay"}
+    assert refused["place"] == place
+    found = {}
+    for kind in ("csv", "parquet"):
+        words = ("--missing", "drop", "--exclude", "year", "-o", kind, "--json")
+        done = princomp("fit", f"f.{kind}", *words)
+        assert (done.code, done.err) == (0, "")
+        found[kind] = done.document
+    wanted = ["month", "dep_delay", "arr_delay", "air_time", "distance"]
+    kept = np.column_stack([table.column(name).to_pandas() for name in wanted])[arrived]
+    kept = kept.astype(float)
+    for document in found.values():
+        assert document["columns"] == wanted
+        assert document["dropped"] == (~arrived).sum() > 0
+        assert document["rows"] == arrived.sum()
+        np.testing.assert_allclose(
+            document["eigenvalues"], truth(kept)[0], rtol=0, atol=tolerance(kept)
+        )
+    same = ("eigenvalues", "dropped", "rows", "columns", "mean", "total_variance")
+    assert [found["csv"][key] for key in same] == [found["parquet"][key] for key in same]
+    scores = [(tmp_path / kind / "scores.csv").read_bytes() for kind in found]
+    assert scores[0] == scores[1]
+    lines = scores[0].decode().splitlines()[1:]
+    empty = [i for i, line in enumerate(lines) if line.endswith(",,,,,")]
+    assert empty == np.flatnonzero(~arrived).tolist()
+
+
+# ---- damaged files --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", CUT)
+def test_a_file_cut_anywhere_is_refused_by_name_and_nothing_is_written(princomp, tmp_path, kind):
+    X = measured(zeros="sparse" in kind or kind == "mtx.gz")
+    name = written(tmp_path, kind, X)
+    path = tmp_path / name.partition("::")[0]
+    whole = path.read_bytes()
+    package.PCA().fit(X).save(tmp_path / "m.pca")
+    before = sorted(tmp_path.rglob("*"))
+    valid = 0
+    for i in range(64):
+        path.write_bytes(whole[: len(whole) * i // 64])
+        done = princomp("fit", name, "-o", "out", "--no-scores", "--json")
+        assert done.err == ""
+        if done.code == 0:
+            assert kind in ("csv", "tsv"), i
+            assert 2 <= done.document["rows"] < len(X)
+            valid += 1
+            for made in (tmp_path / "out").iterdir():
+                made.unlink()
+            (tmp_path / "out").rmdir()
+        else:
+            assert done.code in (65, 66), (i, done)
+            assert done.error["hint"]
+            if "there is 1 sample" in done.error["message"]:
+                assert kind in ("csv", "tsv")  # a valid file of one row
+                continue
+            assert path.name in done.error["message"]
+            assert done.error["place"]["file"] == path.name
+        assert sorted(tmp_path.rglob("*")) == before, i
+    assert (valid > 10) == (kind in ("csv", "tsv"))
+    path.write_bytes(whole[: len(whole) // 2])
+    done = princomp("transform", "m.pca", name, "-o", "s.csv")
+    assert "Traceback" not in done.err
+    if kind not in ("csv", "tsv"):
+        assert done.code == 65
+        assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("kind", STREAMED)
+def test_a_large_file_cut_anywhere_leaves_no_scores(princomp, tmp_path, large, kind):
+    X = measured()
+    name = written(tmp_path, kind, X)
+    whole = (tmp_path / name).read_bytes()
+    assert princomp("fit", name, "-m", "m.pca", "--no-scores").code == 0
+    before = sorted(tmp_path.rglob("*"))
+    for i in range(1, 64, 3):
+        (tmp_path / name).write_bytes(whole[: len(whole) * i // 64])
+        done = princomp("transform", "m.pca", name, "-o", "s.parquet", "--json")
+        assert done.err == ""
+        if done.code == 0:
+            assert kind in ("csv", "tsv")
+            assert done.document["rows"] < len(X)
+            (tmp_path / "s.parquet").unlink()
+        else:
+            assert done.code in (65, 66), (i, done)
+            assert done.error["place"]["file"] == name
+        assert sorted(tmp_path.rglob("*")) == before, i

@@ -1,0 +1,277 @@
+"""What goes wrong on the command line: exit codes, words, and what is left behind."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import princomp as package
+from command_line import ARRESTS, left_in, write_csv
+
+USAGE = [
+    (["fit", ARRESTS, "-k", "1.5"], "'1.5' is not a whole number"),
+    (["fit", ARRESTS, "-k", "-1"], "'-1' is not a whole number"),
+    (["fit", ARRESTS, "-k", "0.0"], "'0.0' is not a whole number"),
+    (["fit", ARRESTS, "-k", "nan"], "'nan' is not a whole number"),
+    (["fit", ARRESTS, "-k", "many"], "or a rule"),
+    (["fit", ARRESTS, "--bogus"], "No such option '--bogus'"),
+    (["fit", ARRESTS, "--scale", "log"], "'log' is not one of"),
+    (["fit", ARRESTS, "--solver", "magic"], "'magic' is not one of"),
+    (["fit", ARRESTS, "--missing", "guess"], "'guess' is not one of"),
+    (["fit", ARRESTS, "--format", "xlsx"], "'xlsx' is not one of"),
+    (["fit"], "Missing argument 'FILE...'"),
+    (["plan"], "Missing argument 'FILE...'"),
+    (["transform", "m.pca"], "Missing argument 'FILE...'"),
+    (["inverse", "m.pca"], "Missing argument 'FILE...'"),
+    (["merge", "-m", "m.pca"], "Missing argument 'MODEL MODEL...'"),
+    (["show"], "Missing argument 'MODEL'"),
+    (["show", "m.pca", "more"], "unexpected extra argument"),
+    (["fit", ARRESTS, "--memory", "much"], "'much' is not a memory size"),
+    (["fly"], "No such command 'fly'"),
+    (["--bogus"], "No such option '--bogus'"),
+    (["fit", ARRESTS, "--columns", ""], "'' has an empty column name"),
+    (["fit", ARRESTS, "--exclude", "Murder,,Rape"], "has an empty column name"),
+]
+
+
+@pytest.mark.parametrize(("words", "reported"), USAGE)
+def test_arguments_that_cannot_be_understood(princomp, tmp_path, words, reported):
+    done = princomp(*words)
+    assert (done.code, done.out) == (2, "")
+    assert reported in done.err
+    assert "--help" in done.err
+    done = princomp(*words, "--json")
+    assert (done.code, done.err) == (2, "")
+    assert done.error["kind"] == "UsageError"
+    assert reported in done.error["message"]
+    assert left_in(tmp_path) == []
+
+
+def test_without_a_command_the_help_is_shown(princomp):
+    done = princomp()
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("Usage: princomp [OPTIONS] COMMAND")
+    assert done.err.rstrip().endswith("under MODEL.")
+
+
+def test_an_unknown_ending_is_a_matter_of_usage(princomp, tmp_path):
+    (tmp_path / "t.ods").write_bytes(b"PK")
+    done = princomp("fit", "t.ods")
+    assert (done.code, done.out) == (2, "")
+    assert "Known endings are .csv" in done.err
+
+
+DATA = {
+    "k out of range": (["-k", 5], "must be between 0 and", {"parameter": "n_components"}),
+    "unknown column": (["--columns", "Murder,Rap"], "Did you mean 'Rape'?", {"column": "Rap"}),
+    "unknown id": (["--id", "state"], "Did you mean 'State'?", {"column": "state"}),
+    "unknown exclude": (["--exclude", "x"], "no column 'x'", {"column": "x"}),
+    "text asked for": (
+        ["--columns", "State,Rape"],
+        "column 'State' row 0 (line 2): 'Alabama' is not a number",
+        {"column": "State", "row": 0, "line": 2},
+    ),
+    "two roles": (["--columns", "Rape", "--id", "Rape"], "'Rape' cannot be the id column", {}),
+    "nothing left": (["--exclude", "Murder,Assault,UrbanPop,Rape"], "no numeric column", {}),
+}
+
+
+@pytest.mark.parametrize("case", DATA)
+def test_data_that_do_not_allow_what_is_asked(princomp, tmp_path, case):
+    words, reported, place = DATA[case]
+    done = princomp("fit", ARRESTS, *words, "-o", "out")
+    assert (done.code, done.out) == (65, "")
+    assert reported in done.err
+    assert "Hint: " in done.err
+    assert "Traceback" not in done.err
+    error = princomp("fit", ARRESTS, *words, "-o", "out", "--json").error
+    assert error["hint"]
+    assert place.items() <= error["place"].items()
+    assert left_in(tmp_path) == []
+
+
+TABLES = {
+    "NaN": (
+        ["a,b", "1,2", "3,4", "5,NA"],
+        [],
+        "row 2 (line 4), column 'b' of t.csv",
+        "(--missing drop), or fill the cells (--missing em or --missing nipals)",
+    ),
+    "infinity": (["a,b", "1,2", "inf,4"], [], "row 1 (line 3), column 'a' of t.csv", "infinite"),
+    "one row": (["a,b", "1,2"], [], "at least 2 rows", "give more rows"),
+    "no row": (["a,b"], [], "no rows", ""),
+    "empty": ([""], [], "t.csv", ""),
+    "constant": (
+        ["a,b,c", "1,2,7", "3,5,7"],
+        ["--scale", "unit"],
+        "constant column: column 'c'",
+        "leave out",
+    ),
+    "one cell of text": (
+        ["a,b", "1,2", "3,x4", "5,6"],
+        [],
+        "column 'b' row 1 (line 3): 'x4' is not a number",
+        "exclude 'b'",
+    ),
+    "decimal commas": (['"a";"b"', '"1,5";"2.5"'], [], "t.csv", "--decimal ,"),
+    "ragged": (["a,b", "1,2", "3"], [], "line 3", ""),
+    "twice": (["a,b,a", "1,2,3", "4,5,6"], [], "twice or more: a", "Rename"),
+    "constant and fraction": (["a,b", "1,2", "1,2"], ["-k", 0.9], "every column is constant", ""),
+    "all dropped": (["a,b", "1,NA", "NA,2"], ["--missing", "drop"], "0 of 2 rows", "fill"),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_tables_that_are_refused(princomp, tmp_path, case):
+    lines, words, reported, hint = TABLES[case]
+    write_csv(tmp_path / "t.csv", *lines)
+    done = princomp("fit", "t.csv", *words)
+    assert (done.code, done.out) == (65, "")
+    assert reported in done.err
+    assert hint in done.err
+    assert "Traceback" not in done.err
+    assert princomp("fit", "t.csv", *words, "--json").error["place"] is not None
+    assert left_in(tmp_path) == ["t.csv"]
+
+
+def test_the_place_of_a_missing_value_is_for_programs_too(princomp, tmp_path):
+    write_csv(tmp_path / "t.csv", "a,b", "1,2", "3,NA", "NA,NA")
+    error = princomp("fit", "t.csv", "--json").error
+    assert error["kind"] == "NotFiniteError"
+    assert error["place"] == {"file": "t.csv", "row": 1, "line": 3, "column": "b"}
+    assert "3 NaN and 0 infinite values in all" in error["message"]
+
+
+def test_a_file_that_is_cut_or_of_another_kind(princomp, tmp_path):
+    (tmp_path / "t.parquet").write_bytes(b"PAR1 and nothing more")
+    (tmp_path / "t.csv.gz").write_bytes(b"\x1f\x8b\x08")
+    (tmp_path / "t.npy").write_bytes(b"\x93NUMPY")
+    for name in left_in(tmp_path):
+        assert princomp("fit", name).code == 65, name
+
+
+def test_inputs_that_are_not_there(princomp, tmp_path):
+    for words in (["fit", "no.csv"], ["plan", "no.csv"], ["show", "no.pca"], ["fit", tmp_path]):
+        done = princomp(*words)
+        assert (done.code, done.out) == (66, ""), words
+        assert str(words[1]) in done.err
+        assert princomp(*words, "--json").error["kind"] == "InputNotFoundError"
+    package.PCA(1).fit(np.eye(3)).save(tmp_path / "m.pca")
+    for command in ("transform", "inverse"):
+        assert princomp(command, "m.pca", "no.csv").code == 66
+        assert princomp(command, "no.pca", ARRESTS).code == 66
+
+
+def test_a_second_file_that_is_not_there(princomp, tmp_path):
+    for words in (["fit", ARRESTS, "more"], ["plan", ARRESTS, "more"]):
+        done = princomp(*words)
+        assert (done.code, done.out) == (66, "")
+        assert "more: no such file" in done.err
+    assert left_in(tmp_path) == []
+
+
+def test_models_that_are_no_models(princomp, tmp_path):
+    package.PCA(1).fit(np.eye(3)).save(tmp_path / "m.pca")
+    content = bytearray((tmp_path / "m.pca").read_bytes())
+    content[-3] ^= 1
+    (tmp_path / "m.pca").write_bytes(content)
+    for words in (["show", "m.pca"], ["transform", "m.pca", ARRESTS], ["show", ARRESTS]):
+        done = princomp(*words)
+        assert (done.code, done.out) == (65, "")
+        assert str(words[1]) in done.err
+        assert princomp(*words, "--json").error["kind"] == "ModelFileError"
+
+
+def test_outputs_that_exist_are_all_named_and_left_untouched(princomp, tmp_path):
+    (tmp_path / "out").mkdir()
+    for name in ("loadings.csv", "model.pca"):
+        (tmp_path / "out" / name).write_bytes(b"precious")
+    done = princomp("fit", ARRESTS, "-o", "out")
+    assert (done.code, done.out) == (73, "")
+    assert "out/loadings.csv" in done.err
+    assert "out/model.pca" in done.err
+    assert left_in(tmp_path) == ["out/loadings.csv", "out/model.pca"]
+    assert (tmp_path / "out" / "model.pca").read_bytes() == b"precious"
+    assert princomp("fit", ARRESTS, "-o", "out", "--json").error["kind"] == "OutputExistsError"
+
+
+def test_a_checkpoint_is_neither_an_output_nor_an_input(princomp, tmp_path):
+    write_csv(tmp_path / "t.csv", *ARRESTS.read_text().splitlines())
+    before = left_in(tmp_path)
+    cases = [
+        (("--checkpoint", "t_pca/model.pca"), 2, "same file"),
+        (("--checkpoint", "t_pca/scores.csv"), 2, "same file"),
+        (("--checkpoint", "t.csv"), 73, "is an input of this run"),
+        (("--checkpoint", "."), 73, "is a folder"),
+        (("--checkpoint", "t.csv/deeper"), 73, "is a file, not a folder"),
+    ]
+    for words, code, reported in cases:
+        for force in ((), ("--force",)):
+            done = princomp("fit", "t.csv", *words, *force)
+            assert (done.code, done.out) == (code, ""), (words, done)
+            assert reported in done.err
+            assert left_in(tmp_path) == before
+    assert (tmp_path / "t.csv").read_text() == ARRESTS.read_text()
+
+
+def test_outputs_that_cannot_be_created(princomp, tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    for words in (["-o", "file"], ["-o", "file/deeper"], ["-m", "."], ["-m", "file/m.pca"]):
+        done = princomp("fit", ARRESTS, *words)
+        assert (done.code, done.out) == (73, ""), words
+        assert "Hint: " in done.err
+    assert left_in(tmp_path) == ["file"]
+    done = princomp("fit", ARRESTS, "-m", "usarrests_pca/scores.csv")
+    assert done.code == 2
+    assert "same file" in done.err
+
+
+def test_a_full_disk_leaves_the_old_results(princomp, tmp_path, monkeypatch):
+    assert princomp("fit", ARRESTS, "-o", "out").code == 0
+    before = {name: (tmp_path / name).read_bytes() for name in left_in(tmp_path)}
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = princomp("fit", ARRESTS, "-o", "out", "-k", 1, "--force")
+    assert (done.code, done.out) == (73, "")
+    assert "No space left on device" in done.err
+    assert {name: (tmp_path / name).read_bytes() for name in left_in(tmp_path)} == before
+
+
+def test_tracebacks_are_shown_when_asked_for(princomp):
+    plain = princomp("fit", "no.csv")
+    assert "Traceback" not in plain.err
+    debugged = princomp("fit", "no.csv", "--debug")
+    assert "Traceback" in debugged.err
+    assert debugged.err.endswith(plain.err)
+    assert debugged.code == plain.code == 66
+    both = princomp("fit", "no.csv", "--debug", "--json")
+    assert "Traceback" in both.err
+    assert both.error["kind"] == "InputNotFoundError"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(MemoryError(), 75), (OSError(5, "Input/output error"), 74), (ZeroDivisionError("x"), 70)],
+)
+def test_errors_of_others_are_reported_without_a_traceback(princomp, monkeypatch, error, code):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("princomp.estimators.loading.read", fail)
+    done = princomp("show", "m.pca")
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith("princomp: ")
+    assert "Traceback" not in done.err
+    assert princomp("show", "m.pca", "--json").error["kind"] == type(error).__name__
+
+
+def test_a_library_that_is_missing_is_named(princomp, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow.csv", None)
+    done = princomp("fit", ARRESTS)
+    assert (done.code, done.out) == (75, "")
+    assert "pip install 'princomp[cli]'" in done.err

@@ -1,0 +1,171 @@
+"""The command line as a real process: streams, pipes, signals, help and what it loads."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import click
+import numpy as np
+import pytest
+
+import princomp
+from command_line import ARRESTS, ENVIRONMENT, ROOT, left_in, shell_path, spawn
+from princomp.cli import cli
+
+COMMANDS = dict(cli.commands.items())
+FLAGS = [
+    (name, flag)
+    for name, command in COMMANDS.items()
+    for parameter in command.params
+    if isinstance(parameter, click.Option)
+    for flag in (*parameter.opts, *parameter.secondary_opts)
+]
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory):
+    """A folder with 600,000 rows, whose scores take a while to write, and a model of them."""
+    folder = tmp_path_factory.mktemp("big")
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((600_000, 3))
+    np.save(folder / "x.npy", X)
+    princomp.PCA().fit(X[:1000]).save(folder / "m.pca")
+    return folder
+
+
+def test_the_command_runs_as_a_module(tmp_path):
+    with spawn("fit", ARRESTS, "--scale", "unit", "-k", "0.8", "--json", cwd=tmp_path) as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert json.loads(out)["n_components"] == 2
+    with spawn("fit", "no.csv", "--json", cwd=tmp_path) as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (66, "")
+    assert json.loads(out)["error"]["exit_code"] == 66
+
+
+def _in_a_shell(line, folder):
+    environment = shell_path(folder / "bin")
+    words = ["bash", "-o", "pipefail", "-c", line]
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_a_reader_that_stops_early_is_no_error(big, tmp_path):
+    m, x = shlex.quote(str(big / "m.pca")), shlex.quote(str(big / "x.npy"))
+    done = _in_a_shell(f"princomp transform {m} {x} | head -1", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "row,PC1,PC2,PC3\n", "")
+    for words in (f"show {m}", "--help"):
+        done = _in_a_shell(f"princomp {words} | true", tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), words
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_no_temporary_file(big, tmp_path, number, code):
+    with spawn("fit", big / "x.npy", "-o", "out", cwd=tmp_path) as process:
+        deadline = time.monotonic() + 20
+        while not list(tmp_path.glob("out/.scores*.tmp")) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        process.send_signal(number)
+        out, err = process.communicate()
+    assert process.returncode == code
+    assert left_in(tmp_path) == []
+    assert out == ""
+    assert "Traceback" not in err
+
+
+def test_a_full_device_is_reported(big):
+    words = ("transform", big / "m.pca", big / "x.npy")
+    with open("/dev/full", "w") as full, spawn(*words, stdout=full) as process:
+        err = process.stderr.read()
+    assert process.returncode in (73, 74)
+    assert "No space left on device" in err
+    assert "Traceback" not in err
+
+
+def test_streams_that_were_closed_are_no_fault(tmp_path):
+    line = (
+        # Nothing can be read.
+        "princomp fit - <&-; echo $? >>codes; "
+        # Nobody hears; the model is written all the same.
+        f"princomp fit {shlex.quote(str(ARRESTS))} -o out >&- 2>&-; echo $? >>codes"
+    )
+    done = _in_a_shell(line, tmp_path)
+    assert (tmp_path / "codes").read_text().split() == ["66", "0"]
+    assert done.stdout == ""
+    assert done.stderr.count("standard input: it is closed") == 1
+    assert done.stderr.count("Hint: ") == 1
+    assert "Traceback" not in done.stderr
+    names = ["eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv"]
+    assert left_in(tmp_path / "out") == names
+    for name in names[:2]:
+        assert "rows" not in (tmp_path / "out" / name).read_text()
+
+
+# ---- help -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [None, *COMMANDS])
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_names_every_command_and_flag(capsys, name, flag):
+    from princomp.cli import run
+
+    assert run([*([name] if name else []), flag]) == 0
+    text = capsys.readouterr().out
+    wanted = COMMANDS if name is None else [flag for command, flag in FLAGS if command == name]
+    assert [word for word in wanted if not re.search(rf"(?<![\w-]){word}\b", text)] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_manual_shows_every_command_and_generates_its_flags(name):
+    manual = (ROOT / "docs" / "cli.md").read_text()
+    assert re.search(rf"^princomp {name}\b", manual, re.MULTILINE)
+    directive = rf"^\.\. click:: princomp\.cli\.commands:{name}\n   :prog: princomp {name}$"
+    assert re.search(directive, manual, re.MULTILINE)
+
+
+def test_every_flag_has_words_of_help():
+    for name, command in COMMANDS.items():
+        assert command.help, name
+        for parameter in command.params:
+            assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
+
+
+def test_the_version(capsys):
+    from princomp.cli import run
+
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"princomp {princomp.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "loaded"),
+    [
+        (["--help"], []),
+        (["fit", "--help"], []),
+        (["--version"], []),
+        (["fit", "-k", "many", "x.csv"], []),
+        (["fit", "--memory", "much", "x.csv"], []),
+        (["fit", str(ARRESTS), "--json", "--force"], ["numpy", "pyarrow", "scipy"]),
+    ],
+)
+def test_help_loads_no_library_that_it_does_not_need(tmp_path, words, loaded):
+    code = (
+        "import sys\n"
+        "from princomp.__main__ import main\n"
+        f"sys.argv = ['princomp', *{words!r}]\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "assert 'pandas' not in sys.modules\n"
+        "heavy = {'numpy', 'pyarrow', 'sklearn', 'scipy', 'polars', 'matplotlib', 'torch'}\n"
+        "heavy |= {'h5py', 'zarr', 'rich.console'}\n"
+        "print(sorted(heavy & sys.modules.keys()), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert done.stderr.splitlines()[-1] == str(loaded)

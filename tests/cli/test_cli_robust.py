@@ -1,0 +1,202 @@
+"""``princomp fit --robust``: what it writes, what it says, what it refuses."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+import princomp as package
+from command_line import ARRESTS, left_in, numbers, write_csv
+from princomp.cli import actions as calls
+
+ROBUST = ("fit", ARRESTS, "--id", "State", "--robust", "--scale", "mad", "-k", 2)
+
+
+@pytest.fixture
+def expected(arrests):
+    return package.RobustPCA(2, scale="mad").fit(arrests)
+
+
+def test_a_robust_fit_writes_what_a_fit_writes_and_which_rows_are_outliers(
+    princomp, tmp_path, arrests, expected
+):
+    done = princomp(*ROBUST)
+    assert (done.code, done.err) == (0, "")
+    count = int(expected.outliers_.sum())
+    assert "50 rows × 4 columns, robust, scale mad: 2 components explain" in done.out
+    assert f"{count} of 50 rows are outliers" in done.out
+    folder = tmp_path / "usarrests_pca"
+    tables = ("eigenvalues", "loadings", "outliers", "scores")
+    assert left_in(folder) == sorted(["model.pca", *(f"{name}.csv" for name in tables)])
+    scores = numbers(folder / "scores.csv")
+    np.testing.assert_allclose(scores, expected.transform(arrests), atol=1e-12)
+    np.testing.assert_allclose(numbers(folder / "loadings.csv"), expected.loadings_, atol=1e-12)
+    values = numbers(folder / "eigenvalues.csv")
+    np.testing.assert_allclose(values[:, 0], expected.explained_variance_)
+    np.testing.assert_allclose(values[:, 1], expected.explained_variance_ratio_)
+    np.testing.assert_allclose(values[:, 2], np.cumsum(values[:, 1]))
+    outliers = numbers(folder / "outliers.csv")
+    np.testing.assert_allclose(outliers[:, 0], expected.score_distances_)
+    np.testing.assert_allclose(outliers[:, 1], expected.orthogonal_distances_)
+    np.testing.assert_array_equal(outliers[:, 2], expected.outliers_)
+    lines = (folder / "outliers.csv").read_text().splitlines()
+    assert lines[0] == "State,score_distance,orthogonal_distance,outlier"
+    assert lines[2].startswith("Alaska,")
+
+
+def test_the_document_has_the_numbers_of_the_model(princomp, expected):
+    found = princomp(*ROBUST, "--json").document
+    assert (found["document"], found["estimator"]) == ("princomp.fit", "RobustPCA")
+    assert found["outliers"] == np.flatnonzero(expected.outliers_).tolist()
+    assert found["n_outliers"] == len(found["outliers"]) > 0
+    assert found["score_cutoff"] == pytest.approx(expected.score_cutoff_)
+    assert found["scale"] == pytest.approx(expected.scale_.tolist())
+    assert sorted(found["files"]) == ["eigenvalues", "loadings", "model", "outliers", "scores"]
+
+
+def test_the_other_commands_read_a_robust_model(princomp, tmp_path, arrests, expected):
+    assert princomp(*ROBUST, "-m", "m.pca", "--no-scores").code == 0
+    assert left_in(tmp_path / "usarrests_pca") == ["eigenvalues.csv", "loadings.csv"]
+    shown = princomp("show", "m.pca")
+    for word in ("robust, scale mad", "rows are outliers", "Assault", "id column: State"):
+        assert word in shown.out
+    document = princomp("show", "m.pca", "--json").document
+    assert document["parameters"]["support"] == 0.75
+    assert document["orthogonal_cutoff"] == pytest.approx(expected.orthogonal_cutoff_)
+    assert princomp("transform", "m.pca", ARRESTS, "-o", "s.csv").code == 0
+    np.testing.assert_allclose(numbers(tmp_path / "s.csv"), expected.transform(arrests), atol=1e-12)
+    assert princomp("inverse", "m.pca", "s.csv", "-o", "x.csv").code == 0
+    back = expected.inverse_transform(expected.transform(arrests))
+    np.testing.assert_allclose(numbers(tmp_path / "x.csv"), back, rtol=1e-12)
+    assert princomp("plot", "outliers", "m.pca", ARRESTS, "-o", "o.svg").code == 0
+    for words, reported in (
+        (("plot", "outliers", "m.pca", ARRESTS, "--training", "-o", "p.svg"), "training"),
+        (("plot", "outliers", "m.pca", ARRESTS, "--level", 0.9, "-o", "p.svg"), "level"),
+        (("plot", "scores", "m.pca", ARRESTS, "-o", "p.svg"), "RobustPCA"),
+        (("plot", "scree", "m.pca", "-o", "p.svg"), "RobustPCA"),
+        (("merge", "m.pca", "m.pca", "-m", "both.pca"), "RobustPCA"),
+        (("rotate", "varimax", "m.pca"), "RobustPCA"),
+        (("bootstrap", "m.pca", ARRESTS), "RobustPCA"),
+    ):
+        done = princomp(*words, "--json")
+        assert done.code in (2, 65), words
+        assert reported in done.error["message"], words
+        assert done.error["hint"]
+    assert not (tmp_path / "p.svg").exists()
+    assert not (tmp_path / "both.pca").exists()
+
+
+def test_a_hole_in_new_rows_is_reported_with_its_place(princomp, tmp_path):
+    assert princomp(*ROBUST, "-m", "m.pca", "--no-scores").code == 0
+    header, *lines = ARRESTS.read_text().splitlines()
+    lines[4] = lines[4].replace(",9,", ",NA,")
+    assert "NA" in lines[4]
+    write_csv(tmp_path / "t.csv", header, *lines)
+    error = princomp("transform", "m.pca", "t.csv", "-o", "s.csv", "--json").error
+    place = {"file": "t.csv", "row": 4, "label": "California", "line": 6, "column": "Murder"}
+    assert error["place"] == place
+    assert "row 'California' (line 6), column 'Murder' of t.csv" in error["message"]
+    assert left_in(tmp_path / "usarrests_pca") == ["eigenvalues.csv", "loadings.csv"]
+    assert not (tmp_path / "s.csv").exists()
+
+
+def test_options_reach_the_estimator(princomp, arrests):
+    for words, parameters in (
+        (("-k", 0.9), {"n_components": 0.9}),
+        (("--support", 0.5, "--seed", 3), {"support": 0.5, "random_state": 3}),
+        ((), {}),
+    ):
+        found = princomp("fit", ARRESTS, "--robust", *words, "--json", "--force").document
+        model = package.RobustPCA(**parameters).fit(arrests)
+        np.testing.assert_allclose(found["eigenvalues"], model.explained_variance_)
+
+
+def test_rows_from_a_pipe(princomp, monkeypatch, expected):
+    import sys
+
+    class Stream:
+        buffer = io.BufferedReader(io.BytesIO(ARRESTS.read_bytes()))
+
+    monkeypatch.setattr(sys, "stdin", Stream())
+    done = princomp("fit", "-", *ROBUST[2:], "--json")
+    assert done.code == 0
+    np.testing.assert_allclose(done.document["eigenvalues"], expected.explained_variance_)
+
+
+@pytest.mark.parametrize(
+    ("words", "reported"),
+    [
+        (("--robust", "-k", "parallel"), "rule"),
+        (("--robust", "--scale", "unit"), "mad"),
+        (("--robust", "--missing", "drop"), "--missing"),
+        (("--robust", "--solver", "full"), "--solver"),
+        (("--robust", "--no-center"), "--no-center"),
+        (("--robust", "--memory", "1GB"), "--memory"),
+        (("--robust", "--checkpoint", "c"), "--checkpoint"),
+        (("--robust", "--support", "0.2"), "support"),
+        (("--robust", "--seed", "-1"), "seed"),
+        (("--robust", "-k", "0"), "-k 0 is not valid"),
+        (("--support", "0.6"), "--robust"),
+        (("--seed", "1"), "--robust"),
+        (("--scale", "mad"), "--robust"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_before_any_work(
+    princomp, tmp_path, words, reported
+):
+    done = princomp("fit", ARRESTS, *words, "--json")
+    assert done.code == 2
+    assert reported in done.error["message"]
+    assert done.error["hint"]
+    assert left_in(tmp_path) == []
+
+
+def test_tables_that_a_robust_fit_cannot_do_are_refused_by_name(princomp, tmp_path):
+    rows = [f"{i % 7},{i * i % 11},5" for i in range(30)]
+    write_csv(tmp_path / "t.csv", "a,b,flat", *rows)
+    done = princomp("fit", "t.csv", "--robust", "--scale", "mad", "--json")
+    assert (done.code, done.error["place"]) == (65, {"column": "flat"})
+    write_csv(tmp_path / "u.csv", "a,b", "1,2", "3,NA", "2,2")
+    assert "'b'" in princomp("fit", "u.csv", "--robust", "--json").error["message"]
+    write_csv(tmp_path / "v.csv", "a,b", "1,2")
+    assert "2 rows" in princomp("fit", "v.csv", "--robust", "--json").error["message"]
+    write_csv(tmp_path / "w.csv", "a", *(f"{i * i}" for i in range(9)))
+    assert princomp("fit", "w.csv", "--robust").code == 0
+    assert "1 component explains 100.0%" in princomp("show", "w_pca/model.pca").out
+
+
+def test_unequal_columns_get_a_hint_that_outliers_do_not_change(princomp, tmp_path):
+    reported = (
+        "the robust variances of the columns differ 1,000,000-fold and 'large' has the largest"
+    )
+    write_csv(tmp_path / "t.csv", "small,large", *(f"{i % 7},{i * 3 % 7}000" for i in range(28)))
+    (note,) = princomp("fit", "t.csv", "--robust", "--json").document["notes"]
+    assert note == f"{reported}: --scale mad gives each column the same weight"
+    assert princomp("fit", "t.csv", "--robust", "--scale", "mad", "--force").err == ""
+    lines = [f"{i % 7},{i * 3 % 7}" for i in range(28)]
+    write_csv(tmp_path / "u.csv", "small,other", "0,1e6", *lines)
+    assert princomp("fit", "u.csv", "--robust").err == ""
+    assert "--scale unit" in princomp("fit", "u.csv", "-o", "plain").err
+
+
+def test_rows_that_are_gone_get_no_hint(princomp, monkeypatch):
+    import sys
+
+    monkeypatch.setattr(calls, "_KEPT", 0)
+    lines = [f"{i % 7},{i * 3 % 7 * 1000}" for i in range(30)]
+
+    class Stream:
+        buffer = io.BufferedReader(io.BytesIO("\n".join(["small,large", *lines]).encode()))
+
+    monkeypatch.setattr(sys, "stdin", Stream())
+    done = princomp("fit", "-", "--robust", "--json")
+    assert done.code == 0
+    reported = ["standard input is gone after the fit: no scores were written"]
+    assert done.document["notes"] == reported
+
+
+def test_plan_and_choose_do_not_take_what_is_of_a_robust_fit(princomp):
+    for words in (("plan", ARRESTS, "--scale", "mad"), ("choose", ARRESTS, "--robust")):
+        assert princomp(*words).code == 2

@@ -1,0 +1,230 @@
+"""``transform`` and ``inverse``: a saved model meets new files."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import princomp as package
+from command_line import ARRESTS, left_in, numbers, write_csv
+from princomp.io.readers.files import read_table
+
+
+@pytest.fixture
+def model(princomp, tmp_path):
+    """A model with ids, scaled, two of four components; its folder is elsewhere."""
+    words = ("--id", "State", "--scale", "unit", "-k", 2, "-m", "m.pca", "-o", "fit")
+    assert princomp("fit", ARRESTS, *words).code == 0
+    return "m.pca"
+
+
+@pytest.fixture
+def full(princomp, tmp_path):
+    """A model of all four components, which loses nothing."""
+    assert princomp("fit", ARRESTS, "--id", "State", "-m", "f.pca", "-o", "full").code == 0
+    return "f.pca"
+
+
+def _rows(text):
+    return [line.split(",") for line in text.splitlines()]
+
+
+def test_scores_on_stdout_are_those_of_the_fit(princomp, model, tmp_path):
+    done = princomp("transform", model, ARRESTS)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (tmp_path / "fit" / "scores.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "tsv", "csv.gz", "csv.zst", "tsv.zst", "parquet", "arrow", "feather", "npy"]
+)
+def test_a_round_trip_through_files(princomp, full, tmp_path, arrests, ending):
+    scores, back = f"s.{ending}", f"back.{ending}"
+    assert princomp("transform", full, ARRESTS, "-o", scores).code == 0
+    done = princomp("inverse", full, scores, "-o", back)
+    assert (done.code, done.out) == (0, "")
+    table = read_table(tmp_path / back)
+    np.testing.assert_allclose(table.data, arrests, rtol=1e-12)
+    if ending != "npy":
+        assert table.columns == ("Murder", "Assault", "UrbanPop", "Rape")
+        assert "State" in table.notes[0]
+
+
+def test_a_round_trip_through_stdout(princomp, full, tmp_path, arrests):
+    (tmp_path / "s.csv").write_text(princomp("transform", full, ARRESTS).out)
+    rows = _rows(princomp("inverse", full, "s.csv").out)
+    assert rows[0] == ["State", "Murder", "Assault", "UrbanPop", "Rape"]
+    assert rows[1][0] == "Alabama"
+    found = np.array([row[1:] for row in rows[1:]], dtype=float)
+    np.testing.assert_allclose(found, arrests, rtol=1e-12)
+
+
+def test_columns_are_bound_by_name_in_any_order(princomp, model, tmp_path):
+    rows = [line.split(",") for line in ARRESTS.read_text().splitlines()]
+    turned = [",".join([row[4], row[1], row[0], row[3], row[2]]) for row in rows]
+    write_csv(tmp_path / "turned.csv", *turned)
+    done = princomp("transform", model, "turned.csv")
+    assert done.out == princomp("transform", model, ARRESTS).out
+    assert done.err == ""
+
+
+def test_an_extra_column_is_ignored_with_a_note(princomp, model, tmp_path):
+    rows = ARRESTS.read_text().splitlines()
+    write_csv(tmp_path / "wide.csv", rows[0] + ",Extra", *(row + ",x" for row in rows[1:]))
+    done = princomp("transform", model, "wide.csv")
+    assert done.out == princomp("transform", model, ARRESTS).out
+    assert done.err == "note: ignored columns that the model does not use: Extra\n"
+    notes = princomp("transform", model, "wide.csv", "--json").document["notes"]
+    assert notes == ["ignored columns that the model does not use: Extra"]
+
+
+def test_a_missing_column_is_refused_and_new_ones_named(princomp, model, tmp_path):
+    write_csv(tmp_path / "t.csv", "State,Murder,assault,UrbanPop", "x,1,2,3")
+    done = princomp("transform", model, "t.csv")
+    assert (done.code, done.out) == (65, "")
+    assert "lacks columns of the model: Assault, Rape; new in it: assault" in done.err
+    error = princomp("transform", model, "t.csv", "--json").error
+    assert error["place"] == {
+        "file": "t.csv",
+        "missing": ["Assault", "Rape"],
+        "new": ["assault"],
+    }
+    # The hint's next step holds what it promises.
+    assert "princomp show" in error["hint"]
+    assert "Murder, Assault, UrbanPop, Rape" in princomp("show", model).out
+
+
+def test_a_file_without_the_id_column_goes_without(princomp, model, tmp_path):
+    rows = [line.partition(",")[2] for line in ARRESTS.read_text().splitlines()]
+    write_csv(tmp_path / "bare.csv", *rows)
+    done = princomp("transform", model, "bare.csv")
+    assert done.code == 0
+    assert done.err == "note: bare.csv has no id column 'State'; the rows go without\n"
+    assert _rows(done.out)[0] == ["row", "PC1", "PC2"]
+    with_ids = _rows(princomp("transform", model, ARRESTS).out)
+    assert [row[1:] for row in _rows(done.out)] == [row[1:] for row in with_ids]
+    assert [row[0] for row in _rows(done.out)[1:]] == list(map(str, range(50)))
+
+
+def test_a_missing_id_column_and_a_missing_column_name_both(princomp, model, tmp_path):
+    write_csv(tmp_path / "t.csv", "Murder,Assault,UrbanPop", "1,2,3")
+    error = princomp("transform", model, "t.csv", "--json").error
+    assert error["place"]["missing"] == ["Rape"]
+
+
+def test_files_of_which_one_lacks_the_ids_or_a_column(princomp, model, tmp_path):
+    rows = ARRESTS.read_text().splitlines()
+    write_csv(tmp_path / "bare.csv", *(row.partition(",")[2] for row in rows))
+    done = princomp("transform", model, ARRESTS, "bare.csv")
+    assert (done.code, done.out.count("\n")) == (0, 101)
+    assert "note: bare.csv has no id column 'State'; the rows go without\n" in done.err
+    assert _rows(done.out)[0] == ["row", "PC1", "PC2"]
+    write_csv(tmp_path / "less.csv", *(row.rpartition(",")[0] for row in rows))
+    error = princomp("transform", model, "bare.csv", "less.csv", "--json").error
+    assert error["place"]["file"] == "less.csv"
+    assert error["place"]["missing"] == ["Rape"]
+
+
+def test_columns_of_another_number_without_names(princomp, tmp_path, rng):
+    np.save(tmp_path / "x.npy", rng.standard_normal((9, 3)))
+    np.save(tmp_path / "y.npy", rng.standard_normal((9, 4)))
+    assert princomp("fit", "x.npy", "-m", "m.pca").code == 0
+    assert princomp("transform", "m.pca", "x.npy").code == 0
+    done = princomp("transform", "m.pca", "y.npy")
+    assert (done.code, done.out) == (65, "")
+    assert "4 features" in done.err
+    assert "3 features" in done.err
+
+
+def test_missing_cells_at_transform(princomp, model, tmp_path):
+    rows = ["State,Murder,Assault,UrbanPop,Rape", "u,1,2,3,4", "v,1,NA,3,4"]
+    write_csv(tmp_path / "t.csv", *rows)
+    error = princomp("transform", model, "t.csv", "--json").error
+    assert error["kind"] == "NotFiniteError"
+    place = {"file": "t.csv", "row": 1, "label": "v", "line": 3, "column": "Assault"}
+    assert error["place"] == place
+    words = ("--id", "State", "-k", 2, "--missing", "drop", "-m", "drop.pca", "-o", "d")
+    assert princomp("fit", ARRESTS, *words).code == 0
+    done = princomp("transform", "drop.pca", "t.csv")
+    assert done.code == 0
+    assert _rows(done.out)[2] == ["v", "", ""]
+    document = princomp("transform", "drop.pca", "t.csv", "--json").document
+    assert document["data"][1] == [None, None]
+    assert document["ids"] == ["u", "v"]
+
+
+def test_documents_hold_the_rows_or_say_where_they_are(princomp, model, tmp_path):
+    document = princomp("transform", model, ARRESTS, "--json").document
+    assert document["document"] == "princomp.transform"
+    assert (document["rows"], document["columns"]) == (50, ["PC1", "PC2"])
+    assert document["ids"][0] == "Alabama"
+    np.testing.assert_array_equal(document["data"], numbers(tmp_path / "fit" / "scores.csv"))
+    document = princomp("transform", model, ARRESTS, "--json", "-o", "s.csv").document
+    assert document["files"] == {"data": "s.csv"}
+    assert "data" not in document
+    document = princomp("inverse", model, "s.csv", "--json").document
+    assert document["columns"] == ["Murder", "Assault", "UrbanPop", "Rape"]
+
+
+def test_ids_of_any_kind_go_into_a_document(princomp, tmp_path):
+    ids = [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), None]
+    table = {"day": ids, "a": [1.0, 2.0, 4.0], "b": [2.0, 1.0, 3.0]}
+    pyarrow.parquet.write_table(pa.table(table), tmp_path / "d.parquet")
+    table["day"] = [decimal.Decimal("1.5"), None, decimal.Decimal("2.5")]
+    pyarrow.parquet.write_table(pa.table(table), tmp_path / "e.parquet")
+    assert princomp("fit", "d.parquet", "--id", "day", "-m", "m.pca").code == 0
+    found = princomp("transform", "m.pca", "d.parquet", "--json").document
+    assert found["ids"] == ["2024-01-01", "2024-01-02", None]
+    found = princomp("transform", "m.pca", "e.parquet", "--json").document
+    assert found["ids"] == ["1.5", None, "2.5"]
+
+
+def test_an_existing_output_is_replaced_by_force_only(princomp, model, tmp_path):
+    for command, source in (("transform", ARRESTS), ("inverse", "fit/scores.csv")):
+        (tmp_path / "old.csv").write_bytes(b"precious")
+        done = princomp(command, model, source, "-o", "old.csv")
+        assert (done.code, done.out) == (73, "")
+        assert (tmp_path / "old.csv").read_bytes() == b"precious"
+        assert princomp(command, model, source, "-o", "old.csv", "--force").code == 0
+        assert (tmp_path / "old.csv").read_bytes() != b"precious"
+
+
+def test_an_output_of_unknown_ending_is_refused_before_any_work(princomp, model, tmp_path):
+    before = left_in(tmp_path)
+    for command, source in (("transform", ARRESTS), ("inverse", "fit/scores.csv")):
+        done = princomp(command, model, source, "-o", "out.xlsx")
+        assert (done.code, done.out) == (2, "")
+        assert "Known endings are .csv" in done.err
+    assert left_in(tmp_path) == before
+
+
+def test_inverse_of_the_wrong_scores_names_the_components(princomp, model, tmp_path):
+    write_csv(tmp_path / "t.csv", "PC1", "1")
+    error = princomp("inverse", model, "t.csv", "--json").error
+    assert error["place"]["missing"] == ["PC2"]
+    np.save(tmp_path / "t.npy", np.ones((3, 3)))
+    done = princomp("inverse", model, "t.npy")
+    assert done.code == 65
+    assert "2 components" in done.err
+
+
+def test_empty_scores_give_empty_rows(princomp, model, tmp_path):
+    write_csv(tmp_path / "t.csv", "State,PC1,PC2", "u,1,2", "v,,", "w,0,0")
+    rows = _rows(princomp("inverse", model, "t.csv").out)
+    assert rows[2] == ["v", "", "", "", ""]
+    assert "" not in rows[1] + rows[3]
+    assert princomp("inverse", model, "t.csv", "--json").document["data"][1] == [None] * 4
+
+
+def test_a_model_without_components_has_no_scores(princomp, tmp_path):
+    done = princomp("fit", ARRESTS, "-k", 0)
+    assert (done.code, done.out) == (65, "")
+    assert left_in(tmp_path) == []
+    package.PCA(0).fit(np.eye(3)).save(tmp_path / "none.pca")
+    np.save(tmp_path / "x.npy", np.eye(3))
+    assert princomp("transform", "none.pca", "x.npy").code == 65

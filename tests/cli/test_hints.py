@@ -1,0 +1,62 @@
+"""Messages of the library name flags on the command line, and nothing else is changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from princomp.cli.hints import as_flags
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("n_components=7 must be between 0 and 4", "-k 7 must be between 0 and 4"),
+        ("n_components=0.9, or fewer columns", "-k 0.9, or fewer columns"),
+        ("the same order (columns=)", "the same order (--columns)"),
+        ("missing='em' or missing='nipals'", "--missing em or --missing nipals"),
+        ("header=2 reads both, overwrite=True", "--header-lines 2 reads both, --force"),
+        ("id_column='name', id_column=False", "--id name, --no-id"),
+        # English, names of files and columns, and what has no flag.
+        ("missing columns, the scale of a column", "missing columns, the scale of a column"),
+        ("train_set.csv: column 'n_eggs' row 3", "train_set.csv: column 'n_eggs' row 3"),
+        ("sample_weight=2 and tol=1e-3", "sample_weight=2 and tol=1e-3"),
+    ],
+)
+def test_parameters_become_flags(text, expected):
+    assert as_flags(text) == expected
+    assert as_flags(text, alone=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("set n_components from 0 to 4", "set -k from 0 to 4"),
+        ("n_components must be a number, got 'x'", "-k must be a number, got 'x'"),
+        ("allow 3 GB (memory_limit)", "allow 3 GB (--memory)"),
+        ("unknown 'random_state'", "unknown 'random_state'"),
+    ],
+)
+def test_names_alone_become_flags_in_texts_about_parameters(text, expected):
+    assert as_flags(text, alone=True) == expected
+    assert as_flags(text) == text
+
+
+def test_a_column_with_the_name_of_a_parameter_keeps_it(princomp, tmp_path):
+    (tmp_path / "t.csv").write_text("n_components,random_state,a\n1,x,2\n2,y,NA\n5,z,1\n")
+    found = princomp("fit", "t.csv", "--columns", "n_components,b")
+    assert "random_state" in found.err
+    assert "-k" not in found.err
+    assert "--seed" not in found.err
+    assert "random_state" in princomp("fit", "t.csv", "--missing", "drop", "--no-id").err
+
+
+def test_messages_and_hints_of_errors_name_flags(princomp, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,NA\n5,1\n")
+    hint = (
+        "leave such rows out (--missing drop), or fill the cells (--missing em or --missing nipals)"
+    )
+    assert hint in princomp("fit", "t.csv").err
+    (tmp_path / "u.csv").write_text("a,b\n1,2\n3,4\n5,1\n")
+    error = princomp("fit", "u.csv", "-k", 7, "--json").error
+    assert error["message"].startswith("-k 7 must be between 0 and ")
+    assert "n_components" not in str(error["hint"])

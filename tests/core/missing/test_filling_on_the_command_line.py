@@ -1,0 +1,43 @@
+"""princomp fit --missing em: cells filled from a file, said, and filled again in new rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from command_line import call, numbers
+from princomp import PCA, load
+
+
+@pytest.fixture
+def path(rng, tmp_path):
+    X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 4)) + 5
+    X[rng.random(X.shape) < 0.1] = np.nan
+    lines = [",".join("" if np.isnan(cell) else repr(float(cell)) for cell in row) for row in X]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d", *lines]) + "\n")
+    return tmp_path / "t.csv"
+
+
+@pytest.mark.parametrize("method", ["em", "nipals"])
+def test_a_file_with_empty_cells(path, method, tmp_path, capfd):
+    words = ("--missing", method, "-k", 1, "-o", tmp_path / "out")
+    done = call(capfd, "fit", path, *words)
+    assert done.code == 0, done.err
+    assert f"--missing {method}" in done.err
+    assert " rows filled in " in done.err
+    model = load(tmp_path / "out" / "model.pca")
+    direct = PCA(1, missing=method).fit(path)
+    assert model.imputed_ == direct.imputed_
+    scores = numbers(tmp_path / "out" / "scores.csv", skip=0)[:, -1:]
+    np.testing.assert_allclose(scores, direct.transform(path), rtol=1e-9)
+    again = call(capfd, "transform", tmp_path / "out" / "model.pca", path)
+    assert again.code == 0, again.err
+    assert "nan" not in again.out
+
+
+def test_the_number_of_components_must_be_said(path, capfd):
+    refused = call(capfd, "fit", path, "--missing", "em")
+    assert refused.code == 2
+    assert "whole number, such as -k 2" in refused.err
+    message = call(capfd, "plan", path, "--missing", "em", "-k", 1)
+    assert "filled first" in message.out

@@ -1,0 +1,141 @@
+"""Rows, models and checks that the tests in this folder share."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import princomp
+from helpers import EPS, assert_orthonormal, sine, truth
+from princomp import PCA
+from princomp.summaries import SketchOf
+from princomp.summaries.centred import Centred
+
+# Where a kept scatter answers, and what each option asks of it.
+OPTIONS = {
+    "plain": {},
+    "uncentred": {"center": False},
+    "unit": {"scale": "unit"},
+    "range": {"scale": "range"},
+    "two": {"n_components": 2},
+    "half": {"n_components": 0.5},
+}
+
+EXACT = ("auto", "covariance_eigh", "full")
+
+
+def batches(X, size, weights=None):
+    """The rows in batches, and their weights."""
+    for start in range(0, X.shape[0], size):
+        stop = start + size
+        yield X[start:stop], None if weights is None else weights[start:stop]
+
+
+def online(model, X, size, weights=None):
+    for rows, each in batches(X, size, weights):
+        assert model.partial_fit(rows, sample_weight=each) is model
+    return model
+
+
+def bits(model):
+    """Everything that a model says and keeps of its rows, by name."""
+    message = {
+        name: getattr(model, name)
+        for name in (
+            "components_",
+            "explained_variance_",
+            "explained_variance_ratio_",
+            "singular_values_",
+            "mean_",
+            "var_",
+            "scale_",
+            "total_variance_",
+            "noise_variance_",
+            "n_samples_",
+            "n_dropped_",
+        )
+    }
+    summary = model.summary_
+    message["kind"] = type(summary).__name__
+    for field in fields(summary):
+        message[f"summary.{field.name}"] = getattr(summary, field.name)
+    return {
+        name: value.tobytes() if isinstance(value, np.ndarray) else repr(value)
+        for name, value in message.items()
+    }
+
+
+def assert_same_bits(one, other):
+    mine, theirs = bits(one), bits(other)
+    assert [name for name in mine if mine[name] != theirs[name]] == []
+
+
+def assert_true(model, X, *, weights=None, divisor=None, loose=1.0):
+    """Against the SVD of the centred rows, to what sums of n rows of p columns lose.
+
+    An entry of a scatter is off by a few (n + p)·eps of √(Sᵢᵢ Sⱼⱼ): all together by that
+    multiple of its trace, and so is each variance (Weyl); an axis by that over its gap.
+    """
+    variances, axes = truth(X, weights=weights, divisor=divisor, center=model.center)
+    k = model.n_components_
+    mass = len(X) if weights is None else weights.sum()
+    assert model.summary_.rows == pytest.approx(mass, rel=loose * len(X) * EPS)
+    error = loose * 8 * sum(X.shape) * EPS * variances.sum()
+    np.testing.assert_allclose(model.explained_variance_, variances[:k], rtol=0, atol=error)
+    np.testing.assert_allclose(model.total_variance_, variances.sum(), rtol=0, atol=error)
+    assert_orthonormal(model.components_, tol=8 * X.shape[1] * np.finfo(model.dtype).eps)
+    for i in range(k):
+        others = np.delete(variances, i)
+        gap = np.abs(others - variances[i]).min(initial=np.inf)
+        off = sine(model.components_[i : i + 1].astype(float), axes[i : i + 1])
+        assert off <= error / gap + 8 * X.shape[1] * np.finfo(model.dtype).eps
+    if model.center:
+        mean = np.average(X, axis=0, weights=weights)
+        size = np.abs(X).max()
+        assert np.abs(model.mean_ - mean).max() <= loose * 4 * len(X) * EPS * size
+
+
+class Checked(PCA):
+    """With the precision of its axes at hand."""
+
+    @property
+    def dtype(self):
+        return self.components_.dtype
+
+
+def _eight(columns, **_):
+    return 8
+
+
+def _cut_small(patch, together=2):
+    for kind in (Centred, SketchOf):
+        patch.setattr(kind, "block_rows", staticmethod(_eight))
+    patch.setattr(princomp.core.stream, "_TOGETHER", together)
+
+
+def assert_close(model, whole):
+    """Two ways to the same rows: equal to rounding, relative to the trace."""
+    error = 16 * (whole.n_samples_ + whole.n_features_in_) * EPS
+    total = whole.total_variance_
+    for name in ("explained_variance_", "noise_variance_", "total_variance_"):
+        np.testing.assert_allclose(
+            getattr(model, name), getattr(whole, name), rtol=0, atol=error * total, err_msg=name
+        )
+    for name in ("mean_", "var_", "scale_"):
+        if getattr(whole, name) is not None:
+            np.testing.assert_allclose(getattr(model, name), getattr(whole, name), rtol=error)
+    # The tables here have gaps of a hundredth of the trace and more.
+    np.testing.assert_allclose(model.components_, whole.components_, rtol=0, atol=1e3 * error)
+
+
+def _with(X, row, value):
+    X = X.copy()
+    X[row, 1] = value
+    return X
+
+
+def wide(n, p, spectrum, seed=11):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) * np.sqrt(spectrum) + 3

@@ -1,0 +1,313 @@
+"""partial_fit: the result does not depend on how rows are cut into batches."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings, strategies as st
+from online_cases import (
+    EXACT,
+    OPTIONS,
+    Checked,
+    _cut_small,
+    assert_close,
+    assert_same_bits,
+    assert_true,
+    batches,
+    bits,
+    online,
+)
+from sklearn.exceptions import NotFittedError
+
+import princomp
+from helpers import EPS, EPS32, truth
+from princomp import PCA
+from princomp.errors import (
+    NotAvailableError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
+from princomp.summaries import Moments, Triangle
+
+quickly = settings(derandomize=True, deadline=None, max_examples=150, database=None)
+
+
+# ---- the cut into batches does not matter -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tall():
+    """More than two logical blocks of 512 rows."""
+    rng = np.random.default_rng(5)
+    return rng.standard_normal((1100, 260)) * np.linspace(2, 1, 260) + 5
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_batches_of_any_size_have_the_bits_of_one_fit(solver, tall, monkeypatch):
+    whole = Checked(4, svd_solver=solver).fit(tall)
+    assert_true(whole, tall)
+    for size in (1, 7, 1000, len(tall)):
+        assert_same_bits(online(PCA(4, svd_solver=solver), tall, size), whole)
+    # However many blocks wait to be summed together.
+    monkeypatch.setattr(princomp.core.stream, "_TOGETHER", 1)
+    assert_same_bits(online(PCA(4, svd_solver=solver), tall, 130), whole)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("solver", EXACT)
+@pytest.mark.usefixtures("small_blocks")
+def test_every_option_has_the_bits_of_one_fit(solver, option, table, rng):
+    weights = rng.integers(0, 4, len(table)) * 0.75
+    holed = np.where(rng.random(table.shape) < 0.03, np.nan, table)
+    make = {"svd_solver": solver, **OPTIONS[option]}
+    for X, each, more in (
+        (table, None, {}),
+        (table, weights, {}),
+        (np.asfortranarray(table), None, {}),
+        (holed, None, {"missing": "drop"}),
+        (holed, weights, {"missing": "drop"}),
+    ):
+        whole = PCA(**make, **more).fit(X, sample_weight=each)
+        for size in (1, 3, 8, 37, 200):
+            assert_same_bits(online(PCA(**make, **more), X, size, each), whole)
+
+
+@given(data=st.data())
+@quickly
+def test_whatever_happens_between_batches_the_bits_are_those_of_one_fit(data):
+    """Batches of any size, attributes read, batches refused, models copied and stored."""
+    seed, solver = data.draw(st.integers(0, 99)), data.draw(st.sampled_from(EXACT))
+    scale = data.draw(st.sampled_from([None, "range", "unit"]))
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 3)) * [100, 1, 0.01] + [1e6, 0, 1]
+    weighted = data.draw(st.booleans())
+    weights = rng.random(60) if weighted else None
+    with pytest.MonkeyPatch.context() as patch:
+        _cut_small(patch, data.draw(st.integers(1, 3)))
+        model = PCA(svd_solver=solver, scale=scale)
+        at = 0
+        while at < 60:
+            stop = at + data.draw(st.integers(1, 60 - at))
+            each = None if weights is None else weights[at:stop]
+            model.partial_fit(X[at:stop], sample_weight=each)
+            at = stop
+            match data.draw(st.sampled_from(["", "read", "refused", "pickle", "deepcopy", "copy"])):
+                case "read":
+                    hasattr(model, "components_")
+                case "refused":
+                    bad = X[:11].copy()
+                    bad[data.draw(st.integers(0, 10)), 1] = np.nan
+                    with pytest.raises(NotFiniteError):
+                        model.partial_fit(bad)
+                case "pickle":
+                    model = pickle.loads(pickle.dumps(model))
+                case "deepcopy":
+                    model = copy.deepcopy(model)
+                case "copy":
+                    copy.copy(model).partial_fit(X)
+        assert_same_bits(model, PCA(svd_solver=solver, scale=scale).fit(X, sample_weight=weights))
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_reading_an_attribute_between_batches_changes_nothing_that_follows(table):
+    whole = PCA(3).fit(table)
+    model = PCA(3)
+    for n, (rows, _) in enumerate(batches(table, 3), 1):
+        model.partial_fit(rows)
+        for name in ("mean_", "components_", "noise_variance_", "certificate_", "plan_"):
+            getattr(model, name)
+        assert model.n_samples_ == min(3 * n, 200)
+        np.testing.assert_allclose(model.mean_, table[: 3 * n].mean(axis=0), rtol=1e-13)
+    assert_same_bits(model, whole)
+
+
+@pytest.mark.parametrize("solver", EXACT)
+@pytest.mark.usefixtures("small_blocks")
+def test_sparse_and_dense_batches_mix(solver, rng):
+    dense = np.where(rng.random((120, 40)) < 0.06, rng.standard_normal((120, 40)), 0.0)
+    dense[:, 3] += 1000
+    spread = truth(dense)[0].sum()
+    whole = PCA(3, svd_solver=solver).fit(dense)
+    kinds = [np.asarray, sp.csr_array, sp.csc_matrix, sp.coo_array]
+    for turn, size in ((1, 1), (1, 7), (4, 1), (4, 11)):
+        model = PCA(3, svd_solver=solver)
+        for i, (rows, _) in enumerate(batches(dense, size)):
+            model.partial_fit(kinds[(i + 1) % turn if turn > 1 else 1](rows))
+        # Rounding of a scatter of 120 rows, relative to its trace.
+        error = 8 * 160 * EPS * spread
+        np.testing.assert_allclose(
+            model.explained_variance_, whole.explained_variance_, rtol=0, atol=error
+        )
+        np.testing.assert_allclose(model.components_, whole.components_, atol=1e-10)
+        np.testing.assert_allclose(model.mean_, dense.mean(axis=0), rtol=1e-13, atol=1e-15)
+        assert model.n_samples_ == 120
+
+
+def test_float32_rows_have_float64_sums_and_float32_axes(table):
+    """Rows that come once are multiplied in float64: float32 products are off by 1e-7."""
+    X = (table + 1000).astype(np.float32)
+    for solver in EXACT:
+        model = online(Checked(svd_solver=solver), X, 7)
+        assert model.components_.dtype == np.float32
+        assert model.explained_variance_.dtype == model.mean_.dtype == np.float64
+        assert model.transform(X).dtype == np.float32
+        wide = X.astype(np.float64)
+        assert_true(model, wide)
+        assert model.summary_.unit == EPS < EPS32
+        # One float64 batch makes it float64; integers are float64.
+        assert model.partial_fit(table).components_.dtype == np.float64
+    assert PCA().partial_fit(X[:9].astype(int)).components_.dtype == np.float64
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_frames_lists_and_iterators_are_batches_too(table):
+    whole = PCA().fit(table)
+    model = PCA().partial_fit(table[:20].tolist()).partial_fit(iter([table[20:29], table[29:80]]))
+    assert_same_bits(model.partial_fit(lambda: iter([table[80:]])), whole)
+    named = PCA().partial_fit(pd.DataFrame(table[:90])).partial_fit(pd.DataFrame(table[90:]))
+    assert_same_bits(named, whole)
+
+
+def test_the_rows_that_wait_are_a_copy(table):
+    X, weights = table.copy(), np.ones(100)
+    model = PCA().partial_fit(X[:100], sample_weight=weights)
+    X[:], weights[:] = 1e9, 50
+    model.partial_fit(table[100:])
+    assert_true(Checked.from_summary(model.summary_), table)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_scalar_and_zero_weights(table):
+    twice = PCA().partial_fit(table[:150], sample_weight=2).partial_fit(table[150:], None, 2)
+    assert_same_bits(twice, PCA().fit(table, sample_weight=2.0))
+    # A first batch that weighs nothing is there and says nothing.
+    model = PCA().partial_fit(table[:5] * 1e6, sample_weight=0)
+    assert not hasattr(model, "mean_")
+    model.partial_fit(table)
+    np.testing.assert_allclose(model.mean_, table.mean(axis=0), rtol=1e-13)
+    # Batches with weights and batches without: one each.
+    mixed = PCA().partial_fit(table[:70]).partial_fit(table[70:], sample_weight=np.ones(130))
+    assert_true(Checked.from_summary(mixed.summary_), table)
+
+
+# ---- before there are enough rows ---------------------------------------------------------------
+
+
+def test_components_grow_with_the_rows(table):
+    model = PCA(4)
+    for n in range(1, 8):
+        model.partial_fit(table[n - 1 : n])
+        if n > 1:
+            assert model.n_components_ == min(n, 4)
+            assert model.components_.shape == (min(n, 4), 5)
+            error = 8 * (n + 5) * EPS * model.total_variance_
+            true = truth(table[:n])[0]
+            np.testing.assert_allclose(model.explained_variance_, true[:4], rtol=0, atol=error)
+            # n rows have n − 1 directions: the last variance of a few is an exact zero.
+            assert (model.explained_variance_[n - 1 :] == 0).all()
+            assert model.transform(table).shape == (200, min(n, 4))
+            assert len(model.get_feature_names_out()) == min(n, 4)
+
+
+def test_one_row_has_no_variance_yet(table):
+    """It is fitted, in scikit-learn's sense; what it cannot say yet is as if it were missing."""
+    model = PCA(2).partial_fit(table[:1])
+    assert model.__sklearn_is_fitted__()
+    assert model.n_features_in_ == 5
+    for name in ("components_", "mean_", "n_samples_", "n_components_", "plan_", "summary_"):
+        assert not hasattr(model, name)
+        with pytest.raises(NotAvailableError, match="at least 2 rows, and so far there are 1"):
+            getattr(model, name)
+    for call in (lambda: model.transform(table), lambda: model.save("nowhere.pca")):
+        with pytest.raises(NotAvailableError, match="give more rows"):
+            call()
+    assert_same_bits(model.partial_fit(table[1:]), PCA(2).fit(table))
+    with pytest.raises(NotFittedError):
+        _ = PCA().components_
+
+
+def test_rows_of_too_little_weight_are_too_few(table):
+    model = PCA().partial_fit(table[:5], sample_weight=0.2)
+    with pytest.raises(NotAvailableError, match="so far there are 1"):
+        _ = model.mean_
+    assert model.partial_fit(table[5:9], sample_weight=0.2).mean_.shape == (5,)
+
+
+def test_more_components_than_columns_are_refused_at_once(table):
+    with pytest.raises(ShapeError, match="n_components=6 and the rows have 5 columns"):
+        PCA(6).partial_fit(table[:3])
+    model = PCA(3).partial_fit(table)
+    with pytest.raises(ShapeError, match="n_components=9"):
+        model.set_params(n_components=9).partial_fit(table)
+    assert model.set_params(n_components=2).partial_fit(table).n_components_ == 2
+    assert model.n_samples_ == 400
+
+
+# ---- after a fit --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("solver", EXACT)
+def test_rows_are_added_after_a_fit_and_after_loading(solver, option, table, tmp_path, rng):
+    make = {"svd_solver": solver, **OPTIONS[option]}
+    holed = np.where(rng.random(table.shape) < 0.03, np.nan, table)
+    for X, more in ((table, {}), (holed, {"missing": "drop"})):
+        whole = PCA(**make, **more).fit(X)
+        first = PCA(**make, **more).fit(X[:77])
+        first.save(tmp_path / "first.pca")
+        for model in (first, princomp.load(tmp_path / "first.pca")):
+            online(model, X[77:], 50)
+            assert_close(model, whole)
+            assert (model.n_samples_, model.n_dropped_) == (whole.n_samples_, whole.n_dropped_)
+
+
+@pytest.mark.parametrize("solver", ["row_gram", "arpack", "lanczos", "randomized"])
+def test_a_fit_without_a_scatter_takes_no_rows(solver, table):
+    model = PCA(2, svd_solver=solver, random_state=0).fit(table)
+    before = bits(model)
+    for call in (model.partial_fit, model.forget):
+        with pytest.raises(NotAvailableError, match="kept no scatter") as caught:
+            call(table)
+        assert "covariance_eigh" in caught.value.hint
+    with pytest.raises(NotAvailableError, match="kept no scatter"):
+        PCA(2).fit(table).merge(model)
+    assert bits(model) == before
+    # And a stream cannot begin with such a solver.
+    with pytest.raises(ParameterError, match="needs all rows at once") as caught:
+        PCA(2, svd_solver=solver).partial_fit(table)
+    assert caught.value.place == {"parameter": "svd_solver"}
+
+
+def test_a_covariance_without_mean_or_number_of_rows_takes_no_rows(table):
+    """Nobody knows how much it weighs against a row."""
+    C, mean = np.cov(table.T), table.mean(axis=0)
+    for known in ({}, {"mean": mean}, {"n_samples": 200}):
+        with pytest.raises(NotAvailableError, match="without a mean or a number of rows") as caught:
+            PCA.from_covariance(C, **known).partial_fit(table)
+        assert "n_samples" in caught.value.hint
+    model = PCA.from_covariance(np.cov(table[:90].T), mean=table[:90].mean(axis=0), n_samples=90)
+    assert_close(model.partial_fit(table[90:]), PCA().fit(table))
+    assert model.n_samples_ == 200
+
+
+def test_a_fit_begins_anew(table):
+    model = PCA().partial_fit(table).fit(table[:50])
+    assert_same_bits(model, PCA().fit(table[:50]))
+    model = PCA().partial_fit(table)
+    with pytest.raises(NotFiniteError):
+        model.fit(table * np.nan)
+    assert_same_bits(model, PCA().fit(table))
+    assert model.fit(table[:, :2]).n_features_in_ == 2
+
+
+def test_a_summary_continues(table):
+    for kind in (Moments, Triangle):
+        model = PCA.from_summary(kind.of(table[:60])).partial_fit(table[60:])
+        assert_close(model, PCA().fit(table))
+        assert type(model.summary_) is kind

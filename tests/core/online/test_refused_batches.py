@@ -1,0 +1,199 @@
+"""partial_fit: batches that are refused or interrupted change nothing."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from online_cases import _with, assert_close, assert_same_bits, online
+from sklearn.base import clone
+
+from helpers import EPS, truth
+from princomp import PCA, IncrementalPCA
+from princomp.errors import (
+    ColumnError,
+    NotAvailableError,
+    NotFiniteError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+)
+from princomp.summaries import Moments
+
+# ---- batches that fail --------------------------------------------------------------------------
+
+
+def _refused(X):
+    """Arguments of a call that fails, and its error."""
+    return {
+        "nan": ((_with(X, 30, np.nan),), NotFiniteError),
+        "infinity": ((_with(X, 0, np.inf),), NotFiniteError),
+        "sparse nan": ((sp.csr_array(_with(X, 3, np.nan)),), NotFiniteError),
+        "squares overflow": ((_with(X, 3, 1e200),), NotFiniteError),
+        "wrong columns": ((X[:, :4],), ShapeError),
+        "one dimension": ((X[0],), ValueError),
+        "text": (([["a"] * 5],), NotNumericError),
+        "complex": ((X * 1j,), NotNumericError),
+        "nan in a later chunk": ((iter([X[:20], X[20:30], _with(X, 3, np.nan)]),), NotFiniteError),
+        "wrong columns in a later chunk": ((iter([X, X[:, :3]]),), ValueError),
+        "negative weight": ((X, None, np.r_[1, -1, np.ones(38)]), ParameterError),
+        "nan weight": ((X, None, np.full(40, np.nan)), ParameterError),
+        "too few weights": ((X, None, np.ones(39)), ShapeError),
+        "weights of two dimensions": ((X, None, np.ones((40, 1))), ShapeError),
+        "no such file": (("nothing.csv",), FileNotFoundError),
+        "nothing": ((None,), ValueError),
+    }
+
+
+@pytest.mark.parametrize("name", _refused(np.ones((40, 5))))
+@pytest.mark.usefixtures("small_blocks")
+def test_a_batch_that_is_refused_adds_nothing(name, table):
+    """The bits that follow are as if it had never been; even where a part of it was good."""
+    arguments, error = _refused(table[:40])[name]
+    model = PCA().partial_fit(table[:83])
+    before = pickle.loads(pickle.dumps(model))
+    with pytest.raises(error):
+        model.partial_fit(*arguments)
+    assert_same_bits(model, before)
+    assert_same_bits(model.partial_fit(table[83:]), PCA().fit(table))
+
+
+EMPTY = {
+    "array": lambda X: X[:0],
+    "sparse": lambda X: sp.csr_array(X[:0]),
+    "frame": lambda X: pd.DataFrame(X[:0]),
+    "integers": lambda X: X[:0].astype(int),
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+@pytest.mark.parametrize("model", [PCA(2), IncrementalPCA(2), PCA(2, decay=0.9)], ids=str)
+def test_a_batch_without_rows_adds_nothing(model, kind, table):
+    """At any time: what follows has the bits of the rows alone."""
+    empty = EMPTY[kind](table)
+    once = clone(model).partial_fit(table)
+    model = clone(model).partial_fit(empty)
+    with pytest.raises(NotAvailableError, match="so far there are 0"):
+        _ = model.mean_
+    for rows in (table[:70], empty, table[70:]):
+        assert model.partial_fit(rows) is model
+    assert_same_bits(model, once)
+    assert_same_bits(model.partial_fit(empty, sample_weight=[]), once)
+    if model.get_params().get("decay", 1.0) == 1.0:
+        assert_same_bits(model.forget(empty), once)
+    with pytest.raises(ShapeError, match="4 features"):
+        model.partial_fit(table[:0, :4])
+    with pytest.raises(ShapeError, match="weights"):
+        model.partial_fit(empty, sample_weight=[1.0])
+    assert_same_bits(model, once)
+
+
+def test_a_fit_takes_a_batch_without_rows_whatever_it_kept(table):
+    model = PCA(2, svd_solver="row_gram").fit(table)
+    assert model.partial_fit(table[:0]) is model
+    with pytest.raises(ShapeError, match="0 sample"):
+        IncrementalPCA(2).fit(table[:0])
+    named = PCA().partial_fit(pd.DataFrame(table, columns=list("abcde")))
+    with pytest.raises(ColumnError, match="feature names"):
+        named.partial_fit(pd.DataFrame(table[:0], columns=list("abcdz")))
+
+
+def test_a_first_batch_that_is_refused_leaves_an_unfitted_model(table):
+    model = PCA()
+    with pytest.raises(NotFiniteError):
+        model.partial_fit(pd.DataFrame(table * np.nan))
+    assert set(vars(model)) == set(vars(PCA()))
+    assert_same_bits(model.partial_fit(table[:, :3]), PCA().fit(table[:, :3]))
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+@pytest.mark.parametrize("call", ["partial_fit", "forget", "merge"])
+@pytest.mark.usefixtures("small_blocks")
+def test_an_interrupted_call_changes_nothing(call, after, table, monkeypatch):
+    model = PCA(2).partial_fit(table[:93])
+    before = pickle.loads(pickle.dumps(model))
+    other = PCA(2).partial_fit(table[:13])
+    of, calls = Moments.of, []
+
+    def interrupted(*arguments, **named):
+        calls.append(1)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return of(*arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Moments, "of", interrupted)
+        rows = other if call == "merge" else iter([table[:30], table[30:80]])
+        with pytest.raises(KeyboardInterrupt):
+            getattr(model, call)(rows)
+    assert_same_bits(model, before)
+    assert_same_bits(model.partial_fit(table[93:]), PCA(2).fit(table))
+
+
+@pytest.mark.parametrize("solver", ["covariance_eigh", "sketch"])
+def test_values_whose_squares_overflow_are_refused_when_they_come(solver, table):
+    """Later would be too late: the rows that wait cannot be distinguished any more."""
+    model = PCA(2, svd_solver=solver).partial_fit(table)
+    one = _with(table, 7, 1e170)[7:8]
+    for batch in (one, sp.csr_array(one), table * 1e160, np.vstack([one, -one])):
+        with pytest.raises(NotFiniteError, match="overflow"):
+            model.partial_fit(batch)
+    # Nor may rows add up to it that are valid one by one.
+    model = PCA(2, svd_solver=solver).partial_fit(one)
+    with pytest.raises(NotFiniteError, match="squares of column 1 overflow"):
+        model.partial_fit(-one)
+    # A column of a large value that does not vary is valid, and float32 has no such values.
+    constant = np.c_[np.full(200, 1e200), table]
+    model = online(PCA(2, svd_solver=solver), constant, 9)
+    np.testing.assert_allclose(
+        model.explained_variance_, truth(table)[0][:2], rtol=8 * 206 * EPS * 5
+    )
+    large = (table * 1e30).astype(np.float32)
+    assert online(PCA(2, svd_solver=solver), large, 9).n_samples_ == 200
+
+
+def test_what_a_fit_never_looks_at_a_batch_may_hold_too(table):
+    """Rows of no weight, and rows that are dropped, whatever stands beside their NaN."""
+    weights = np.ones(200)
+    weights[3] = 0
+    for value in (np.nan, np.inf):
+        X = _with(table, 3, value)
+        whole = PCA().fit(X, sample_weight=weights)
+        assert_same_bits(online(PCA(), X, 7, weights), whole)
+    X = table.copy()
+    X[3, :2] = np.nan, np.inf
+    for kind in (np.asarray, sp.csr_array):
+        model = PCA(missing="drop").partial_fit(kind(X))
+        assert (model.n_samples_, model.n_dropped_) == (199, 1)
+    with pytest.raises(NotFiniteError, match="infin"):
+        model.partial_fit(_with(table, 5, -np.inf))
+
+
+def test_other_parameters_between_batches(table):
+    """What shapes the sums cannot change under way; what only reads them can."""
+    for changed in ({"decay": 0.5}, {"missing": "drop"}):
+        model = PCA().partial_fit(table[:100])
+        (name,) = changed
+        with pytest.raises(ParameterError, match=f"{name} was changed between batches") as caught:
+            model.set_params(**changed).partial_fit(table[100:])
+        assert caught.value.place == {"parameter": name}
+        model.set_params(**{name: getattr(PCA(), name)}).partial_fit(table[100:])
+        assert_same_bits(model, PCA().fit(table))
+    for changed in ({"scale": "unit"}, {"center": False}, {"n_components": 2}, {"whiten": True}):
+        model = PCA().partial_fit(table[:100]).set_params(**changed).partial_fit(table[100:])
+        assert_same_bits(model, PCA(**changed).fit(table))
+    model = PCA().partial_fit(table[:100]).set_params(scale="range").partial_fit(table[100:])
+    with pytest.raises(NotAvailableError, match="range"):
+        _ = model.components_
+    with pytest.raises(NotAvailableError, match="range"):
+        PCA().fit(table).set_params(scale="range").partial_fit(table)
+    with pytest.raises(ParameterError, match="not valid"):
+        model.set_params(scale="wide").partial_fit(table)
+    # A fit that kept ranges goes on without them where they would stand in the way.
+    model = PCA(scale="range").fit(table[:100]).set_params(scale=None, decay=0.9)
+    assert model.partial_fit(table[100:]).summary_.rows < 11
+    model = PCA(scale="range").fit(table[:100]).rescaled(None).partial_fit(table[100:])
+    assert_close(model.rescaled("range"), PCA(scale="range").fit(table))

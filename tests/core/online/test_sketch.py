@@ -1,0 +1,186 @@
+"""partial_fit with a sketch, where the covariance matrix does not fit in memory."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from online_cases import assert_same_bits, online, wide
+
+import princomp
+from helpers import EPS, assert_orthonormal, sine, truth
+from princomp import PCA
+from princomp.errors import (
+    MemoryLimitError,
+    NotAvailableError,
+    ParameterError,
+    ShapeError,
+)
+
+# ---- a sketch, where p × p is too much ----------------------------------------------------------
+
+
+def sketching(k, **options):
+    return PCA(k, svd_solver="sketch", **options)
+
+
+@pytest.mark.parametrize("k", [1, 5, 20])
+@pytest.mark.parametrize("spectrum", ["i**-2", "flat"])
+def test_a_sketch_knows_its_error(spectrum, k):
+    """The estimate has ten directions: beyond a factor of three once in thousands of times."""
+    p = 600
+    X = wide(900, p, np.arange(1, p + 1.0) ** -2 if spectrum == "i**-2" else np.ones(p))
+    model = online(sketching(k), X, 77)
+    assert model.plan_.summary == "sketch"
+    moved = X - X.mean(axis=0)
+    C = moved.T @ moved / 899
+    axes, variances = model.components_, model.explained_variance_
+    residuals = np.linalg.norm(axes @ C - variances[:, None] * axes, axis=1) / variances[0]
+    estimates = model.certificate_.residuals
+    assert (estimates >= residuals / 3).all()
+    assert (estimates <= residuals * 3).all()
+    true = truth(X)[0]
+    # Nyström never exceeds the scatter; its total is exact.
+    assert (variances <= true[:k] * (1 + 8 * (900 + p) * EPS)).all()
+    np.testing.assert_allclose(model.total_variance_, true.sum(), rtol=8 * (900 + p) * EPS)
+    if spectrum == "i**-2":
+        assert (variances >= 0.85 * true[:k]).all()
+        assert variances[0] >= 0.95 * true[0]
+
+
+def test_a_scatter_of_low_rank_is_sketched_exactly(rng):
+    """Fewer directions of variance than the sketch has: nothing is lost but rounding."""
+    p = 300
+    X = (rng.standard_normal((400, 6)) * [9, 5, 3, 2, 1, 0.5]) @ np.linalg.qr(
+        rng.standard_normal((p, 6))
+    )[0].T + 7
+    true, axes = truth(X)
+    for scale, center in ((None, True), (np.full(p, 2.0), True), (None, False)):
+        model = online(sketching(6, scale=scale, center=center), X, 31)
+        if center:
+            divisor = 1.0 if scale is None else 4.0
+            # Nyström squares nothing but what it is given: the condition of six variances, 324.
+            np.testing.assert_allclose(model.explained_variance_, true[:6] / divisor, rtol=1e-10)
+            assert sine(model.components_, axes[:6]) <= 1e-7
+        else:
+            np.testing.assert_allclose(
+                model.explained_variance_, truth(X, center=False)[0][:6], rtol=1e-9
+            )
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_sketches_merge_fade_forget_and_are_stored(tmp_path, rng):
+    p = 120
+    X = wide(300, p, np.arange(1, p + 1.0) ** -2)
+    weights = rng.random(300) + 0.5
+    whole = sketching(3).partial_fit(X, sample_weight=weights)
+
+    def near(model, other, loose=1.0):
+        # The solver divides by the core of the sketch: its condition, i² of a few hundreds,
+        # stands before the rounding of the sums.
+        error = loose * 1e4 * 420 * EPS
+        total = other.total_variance_
+        np.testing.assert_allclose(model.total_variance_, total, rtol=error)
+        np.testing.assert_allclose(model.mean_, other.mean_, rtol=error)
+        np.testing.assert_allclose(
+            model.explained_variance_, other.explained_variance_, rtol=0, atol=error * total
+        )
+        assert sine(model.components_, other.components_) <= 10 * error
+        assert model.n_samples_ == other.n_samples_
+
+    near(online(sketching(3), X, 7, weights), whole)
+    near(online(sketching(3), sp.csr_array(X), 70, weights), whole)
+    a = sketching(3).partial_fit(X[:100], sample_weight=weights[:100])
+    b = sketching(3).partial_fit(X[100:], sample_weight=weights[100:])
+    before = pickle.loads(pickle.dumps(b))
+    near(a.merge(b), whole)
+    assert_same_bits(b, before)
+    near(a.forget(X[:100], sample_weight=weights[:100]), b)
+    near(a.partial_fit(X[:100], sample_weight=weights[:100]), whole)
+    with pytest.raises(ShapeError, match="spread further"):
+        a.forget(X[:50] * 1000)
+    with pytest.raises(ShapeError, match="cannot remove"):
+        b.forget(X)
+    a.save(tmp_path / "a.pca")
+    loaded = princomp.load(tmp_path / "a.pca")
+    assert_same_bits(loaded, a)
+    near(loaded.forget(X[:100], sample_weight=weights[:100]), b)
+    fading = online(sketching(3, decay=0.99), X, 7)
+    ages = 0.99 ** np.arange(299, -1, -1.0)
+    near(fading, sketching(3).partial_fit(X, sample_weight=ages))
+    near(online(sketching(3, decay=0.99), X, 64), fading)
+
+
+@pytest.mark.parametrize("k", [None, 0.9, "mle"])
+def test_a_sketch_needs_a_whole_number_of_components(k, table):
+    with pytest.raises(ParameterError, match="n_components") as caught:
+        PCA(k, svd_solver="sketch").partial_fit(table)
+    assert caught.value.place == {"parameter": "n_components"}
+    # So does "auto" where p × p is too much.
+    with pytest.raises(ParameterError, match="n_components"):
+        PCA(k).partial_fit(sp.csr_array((1, 20_000)))
+    assert PCA(0, svd_solver="sketch").partial_fit(table).components_.shape == (0, 5)
+
+
+def test_twenty_thousand_columns_are_kept_in_p_times_l_numbers(rng):
+    p, k = 20_000, 5
+    width = 4 * k + 20
+    model = PCA(k)
+    tracemalloc.start()
+    try:
+        for _ in range(6):
+            model.partial_fit(
+                rng.standard_normal((50, p)) * np.r_[np.arange(9, 0, -1), np.ones(p - 9)]
+            )
+        assert model.components_.shape == (k, p)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert type(model.summary_).__name__ == "Sketch"
+    assert model.summary_.product.shape == (p, width)
+    assert len(pickle.dumps(PCA.from_summary(model.summary_, n_components=k))) < 3 * p * width * 8
+    # Two blocks of rows that wait (128 × p) and some p × l: a twentieth of p × p numbers.
+    assert peak < 8 * (8 * p * width + 5 * 128 * p) < p * p * 8 / 20
+
+
+def test_a_sketch_of_few_rows(table):
+    """Fewer rows than components, fewer columns than directions, columns without spread."""
+    model = sketching(4).partial_fit(table[:1])
+    assert not hasattr(model, "components_")
+    model.partial_fit(table[1:3])
+    assert model.n_components_ == 3
+    np.testing.assert_allclose(model.explained_variance_[:2], truth(table[:3])[0][:2], rtol=1e-12)
+    assert model.explained_variance_[2] == 0
+    constant = sketching(2).partial_fit(np.ones((30, 4)))
+    assert (constant.explained_variance_ == 0).all()
+    assert_orthonormal(constant.components_)
+    full = sketching(5).partial_fit(table)
+    np.testing.assert_allclose(full.explained_variance_, truth(table)[0], rtol=1e-11)
+
+
+def test_a_sketch_does_not_invent_components(rng):
+    """A sketch for two has eighteen directions; a thirtieth component is not in it."""
+    X = rng.standard_normal((300, 200))
+    model = sketching(2).partial_fit(X)
+    with pytest.raises(NotAvailableError, match="component"):
+        model.truncated(30)
+    model.set_params(n_components=30).partial_fit(X)
+    with pytest.raises(NotAvailableError, match="component"):
+        _ = model.explained_variance_
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+def test_a_scatter_that_does_not_fit_falls_back_to_a_sketch_or_is_refused(rng):
+    X = rng.standard_normal((30, 1200))
+    limit = "20MB"  # a scatter of 1,200 columns is 12 MB, and several are held at once
+    model = PCA(3, memory_limit=limit).partial_fit(X)
+    assert model.plan_.summary == "sketch"
+    for parameters in ({"n_components": 0.9}, {"n_components": 3, "svd_solver": "covariance_eigh"}):
+        with pytest.raises(MemoryLimitError, match=r"1,200 columns takes about .* MB"):
+            PCA(memory_limit=limit, **parameters).partial_fit(X)
+    assert PCA(3, memory_limit="1GB").partial_fit(X).plan_.summary == "moments"

@@ -1,0 +1,79 @@
+"""One verdict for each component, from its angle, its neighbours and its variance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from princomp import PCA, bootstrap
+from princomp.core import component_ranges, fitted_model, verdict_lines, verdicts
+from princomp.core.axis_verdicts import axis_angles
+
+
+def judged(model, angles=None):
+    return verdicts(fitted_model(model).result, angles)
+
+
+def test_each_kind(rng):
+    X = rng.standard_normal((200, 4)) * [9, 3, 3, 1]
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    found = judged(PCA(5).fit(X))
+    assert [one.kind for one in found] == [*["solid"] * 2, "solid", "solid", "below resolution"]
+    noise = judged(PCA(2).fit(rng.standard_normal((40, 3))))
+    assert {one.kind for one in noise} == {"unstable"}
+    cross = judged(PCA(2).fit(np.vstack([np.eye(3), -np.eye(3)])))
+    assert [one.kind for one in cross] == ["inseparable"] * 2
+    assert cross[1].partners == ("PC1", "PC3")
+    alone = judged(PCA.from_covariance(np.diag([3.0, 1.0]), n_components=1))
+    assert alone[0].kind == "untested"
+    assert np.isnan(alone[0].angle)
+
+
+def test_the_angles_of_a_bootstrap_decide_where_there_is_one(arrests):
+    model = PCA(2, scale="unit").fit(arrests)
+    found = judged(model, [10.0, 50.0])
+    assert [(one.kind, one.angle, one.bootstrapped) for one in found] == [
+        ("solid", 10.0, True),
+        ("unstable", 50.0, True),
+    ]
+
+
+def test_the_approximation_agrees_with_a_bootstrap_of_normal_rows():
+    """Both estimate one quantile; a bootstrap of 400 resamples is within a third of it here."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((300, 6)) * np.sqrt([9, 4, 2, 1, 0.5, 0.2])
+    model = PCA().fit(X)
+    drawn = bootstrap(model, X, n=400).angle_quantiles((0.95,))[0]
+    np.testing.assert_allclose(axis_angles(fitted_model(model).result), drawn, rtol=1 / 3)
+
+
+def test_the_angle_is_a_95_percent_limit_over_samples():
+    """2,000 samples: the share within the limit of the true variances is 0.95 ± 0.03."""
+    rng, variances, n = np.random.default_rng(7), np.array([4.0, 2.0, 1.0]), 300
+    true = PCA.from_covariance(np.diag(variances), n_samples=n)
+    limit = axis_angles(fitted_model(true).result)
+    inside = np.zeros(3)
+    for _ in range(2000):
+        X = rng.standard_normal((n, 3)) * np.sqrt(variances)
+        axes = np.linalg.eigh(np.cov(X.T))[1][:, ::-1]
+        inside += np.degrees(np.arccos(np.abs(np.diag(axes)))) <= limit
+    np.testing.assert_allclose(inside / 2000, 0.95, atol=0.03)
+
+
+def test_variances_that_were_not_computed(rng):
+    X = rng.standard_normal((400, 200)) * np.r_[20.0, 10.0, np.ones(198)]
+    full = axis_angles(fitted_model(PCA(2).fit(X)).result)
+    few = fitted_model(PCA(2, svd_solver="arpack").fit(X)).result
+    assert len(few.spectrum.variances) == 2
+    found = axis_angles(few)
+    assert found[0] == pytest.approx(full[0], rel=0.01)
+    assert np.isnan(found[1])
+
+
+def test_a_line_for_each_kind_whatever_the_number_of_components(rng):
+    lines = verdict_lines(judged(PCA().fit(rng.standard_normal((60, 30)))))
+    assert len(lines) <= 5
+    assert lines[-1].startswith("unstable: PC")
+    assert component_ranges(["PC1", "PC3", "PC4", "PC5", "PC9", "PC10"]) == (
+        "PC1, PC3 to PC5, PC9, PC10"
+    )

@@ -1,0 +1,148 @@
+"""The plan: which route for which shape, why, and at what cost."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from princomp import PCA
+from princomp.cli import options
+from princomp.core.plan import Plan, select_route
+from princomp.core.problem import SOLVERS, Problem
+from princomp.errors import ParameterError
+
+ROUTES = [
+    # rows, columns, wanted, stored → summary, solver
+    (100, 10, None, None, "moments", "eigh"),
+    (100, 10, 3, None, "moments", "eigh"),
+    (10**9, 10, 0.9, None, "moments", "eigh"),
+    (10, 10, 3, None, "moments", "eigh"),
+    (5000, 900, 3, None, "moments", "eigh"),
+    (5000, 1400, 20, None, "moments", "eigh"),
+    (5000, 2000, 20, None, "columns", "lanczos"),
+    (5000, 2000, 200, None, "moments", "eigh"),
+    (5000, 1400, 0.9, None, "moments", "eigh"),
+    (5000, 2000, 0.9, None, "columns", "lanczos"),
+    (2000, 2000, "mle", None, "moments", "eigh"),
+    (5000, 2000, None, None, "moments", "eigh"),
+    (5000, 2000, 0, None, "moments", "eigh"),
+    (5000, 2000, "mle", None, "moments", "eigh"),
+    (10**6, 20_000, 5, None, "columns", "lanczos"),
+    (10, 11, 3, None, "triangle", "svd"),
+    (200, 1000, None, None, "triangle", "svd"),
+    (300, 2000, 3, None, "columns", "row_gram"),
+    (300, 10**6, 0.9, None, "columns", "row_gram"),
+    (5000, 20_000, 3, None, "columns", "lanczos"),
+    (600, 20_000, 3, None, "columns", "row_gram"),
+    (1000, 20_000, 3, None, "columns", "lanczos"),
+    (5000, 20_000, 500, None, "columns", "row_gram"),
+    (5000, 20_000, 0.9, None, "columns", "row_gram"),
+    (4000, 4000, 20, None, "columns", "lanczos"),
+    (4000, 4000, 400, None, "moments", "eigh"),
+    (4000, 4000, None, None, "moments", "eigh"),
+    (20_000, 50_000, 10, None, "columns", "lanczos"),
+    (10_000, 100, 3, 10**5, "moments", "eigh"),
+    (1000, 10**5, 3, 10**6, "columns", "row_gram"),
+    (10**5, 10**5, 3, 10**7, "columns", "lanczos"),
+]
+
+
+@pytest.mark.parametrize(("n", "p", "wanted", "stored", "summary", "solver"), ROUTES)
+def test_the_route_follows_from_the_shape(n, p, wanted, stored, summary, solver):
+    choice = select_route(Problem(n, p, wanted, stored=stored))
+    assert (choice.summary, choice.solver) == (summary, solver)
+    assert choice.reason
+
+
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "auto"])
+@pytest.mark.parametrize("shape", [(100, 5), (5, 100), (10**6, 10**4)])
+def test_a_solver_that_is_asked_for_is_taken(solver, shape):
+    choice = select_route(Problem(*shape, 2, solver=solver))
+    assert (choice.summary, choice.solver) == SOLVERS[solver]
+    assert repr(solver) in choice.reason
+
+
+def test_an_unknown_solver_is_refused_with_the_known_ones():
+    with pytest.raises(ParameterError, match="svd_solver='magic' is not known") as caught:
+        select_route(Problem(10, 5, 2, solver="magic"))
+    for name in SOLVERS:
+        assert name in caught.value.hint
+
+
+@pytest.mark.parametrize("wanted", [2, 0.9])
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "auto"])
+def test_the_passes_of_a_fit_are_those_of_its_certificate(rng, solver, wanted):
+    X = rng.standard_normal((60, 8)) * np.arange(1, 9)
+    model = PCA(wanted, svd_solver=solver, scale="range", random_state=0)
+    if solver == "sketch" and wanted == 0.9:
+        with pytest.raises(ParameterError, match="whole number"):
+            model.fit(X)
+        return
+    model.fit(X)
+    # The ranges of the columns need no pass of their own.
+    least = 1 if solver in ("full", "covariance_eigh", "sketch") else 2
+    assert model.plan_.passes == model.certificate_.passes >= least
+    assert model.certificate_.bytes_read == model.plan_.passes * X.nbytes
+
+
+def test_a_fallback_adds_its_reason(rng):
+    X = rng.standard_normal((100, 4)) * [1, 1, 1, 1e-9]
+    problem = Problem(100, 4, None)
+    planned, fitted = Plan.of(problem, select_route(problem)), PCA().fit(X).plan_
+    assert (planned.solver, fitted.solver) == ("eigh", "svd")
+    assert len(fitted.reasons) == 2
+    assert "below what squaring can resolve" in fitted.reasons[1]
+    assert fitted.reasons[1] in str(fitted)
+    assert "then" in str(fitted)
+    assert PCA(2).fit(X).plan_.reasons == planned.reasons
+
+
+def test_a_plan_is_json_whatever_it_holds():
+    for facts in (
+        Problem(100, 10, None),
+        Problem(100, 10, 0.5, "float32", None, "full", True),
+        Problem(100, 10, "mle"),
+        Problem(10**5, 10**5, 3, "float64", 10**7),
+    ):
+        plan = Plan.of(facts, select_route(facts), ("because ‖x‖ > 0",))
+        document = json.loads(plan.to_json())
+        assert document == plan.to_dict()
+        assert document["reasons"][-1] == "because ‖x‖ > 0"
+        # An iterating solver cannot tell before it has run.
+        assert (document["passes"] is None) == (plan.solver in ("lanczos", "randomized"))
+        assert document["memory"] > 0
+
+
+def test_what_a_plan_prints():
+    facts = Problem(10**5, 10**5, 3, "float32", 10**7)
+    text = str(Plan.of(facts, select_route(facts)))
+    assert "Plan for 100,000 × 100,000 float32 (sparse, 10,000,000 stored)" in text
+    assert "until the residual is met" in text
+    assert " MB beyond the data" in text or " GB beyond the data" in text
+
+
+@pytest.mark.parametrize(
+    ("shape", "parameters"),
+    [
+        ((20_000, 100), {}),
+        ((20_000, 100), {"svd_solver": "full"}),
+        ((200, 2000), {"n_components": 5}),
+        ((2000, 200), {"n_components": 5, "svd_solver": "arpack"}),
+    ],
+)
+def test_the_memory_of_a_plan_is_of_the_right_size(rng, shape, parameters):
+    X = rng.standard_normal(shape)
+    PCA(**parameters).fit(X)  # what is loaded once does not count
+    tracemalloc.start()
+    plan = PCA(**parameters).fit(X).plan_
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Threads keep memory that they have touched, and that of the first fit is not traced.
+    assert 0.5 * peak < plan.memory < 12 * peak
+
+
+def test_the_solvers_of_the_command_line_are_those_of_the_library():
+    assert sorted(options.SOLVERS) == sorted(SOLVERS)

@@ -1,0 +1,184 @@
+"""Bootstrap intervals: against resampling by hand, and against what is known of normal rows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from helpers import with_singular_values
+from princomp import PCA, bootstrap
+from princomp.diagnostics.resampling import resamples
+from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError
+
+
+@pytest.fixture(scope="module")
+def normal():
+    return np.random.default_rng(3).standard_normal((500, 4)) * [4, 3, 2, 1] + 10
+
+
+def by_hand(X, n, seed, **parameters):
+    """The same draws with the rows copied, each fitted by PCA."""
+    counts = np.random.default_rng(seed).multinomial(len(X), np.full(len(X), 1 / len(X)), size=n)
+    return [PCA(**parameters).fit(np.repeat(X, count, axis=0)) for count in counts]
+
+
+@pytest.mark.parametrize("few", [256, 0])
+@pytest.mark.parametrize("shape", [(40, 4), (25, 40)])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("scale", [None, "unit", "pareto", "range", "given"])
+def test_each_resample_is_the_fit_of_the_repeated_rows(few, shape, center, scale, rng, monkeypatch):
+    monkeypatch.setattr(resamples, "_FEW_COLUMNS", few)
+    X = rng.standard_normal(shape) * np.linspace(3, 1, shape[1]) + 5
+    scale = np.linspace(1, 2, shape[1]) if scale == "given" else scale
+    parameters = {"n_components": 2, "scale": scale, "center": center}
+    found = bootstrap(X, n=12, seed=7, level=0.5, **parameters)
+    models = by_hand(X, 12, 7, **parameters)
+    ends = [0.25, 0.75]
+    variances = np.array([model.explained_variance_ for model in models])
+    rates = np.array([model.explained_variance_ratio_ for model in models])
+    np.testing.assert_allclose(found.variance_interval, np.quantile(variances, ends, axis=0))
+    np.testing.assert_allclose(found.rate_interval, np.quantile(rates, ends, axis=0))
+    np.testing.assert_allclose(found.variance_error, variances.std(axis=0, ddof=1))
+    axes = PCA(**parameters).fit(X).components_
+    cosines = np.array([np.abs(np.sum(model.components_ * axes, axis=1)) for model in models])
+    np.testing.assert_allclose(np.cos(np.radians(found.angles)), cosines, atol=1e-10)
+    least = [np.linalg.svd(model.components_ @ axes.T)[1].min() for model in models]
+    np.testing.assert_allclose(np.cos(np.radians(found.space_angles)), least, atol=1e-10)
+    signs = np.array([np.sign(np.sum(model.components_ * axes, axis=1)) for model in models])
+    loadings = np.array([model.loadings_ for model in models]) * signs[:, None, :]
+    np.testing.assert_allclose(
+        found.loading_interval, np.quantile(loadings, ends, axis=0), atol=1e-9
+    )
+
+
+def test_of_normal_rows_intervals_are_those_of_the_theory(normal):
+    """λ ± zλ√(2/(n−1)), whose ends a bootstrap of 500 rows meets to a sixth of the width."""
+    found = bootstrap(normal, n=4000)
+    half = 1.959964 * found.variances * np.sqrt(2 / 499)
+    low, high = found.variance_interval
+    np.testing.assert_allclose(found.variances - low, half, rtol=0.17)
+    np.testing.assert_allclose(high - found.variances, half, rtol=0.17)
+    np.testing.assert_allclose(found.variance_error, half / 1.959964, rtol=0.1)
+    # Girshick (1939): an axis moves by λaλb/(n (λa − λb)²) towards each of the others.
+    lam = found.variances
+    moved = [
+        sum(lam[a] * lam[b] / (499 * (lam[a] - lam[b]) ** 2) for b in range(4) if b != a)
+        for a in range(4)
+    ]
+    root = np.radians(np.sqrt(np.mean(found.angles**2, axis=0)))
+    np.testing.assert_allclose(root, np.sqrt(moved), rtol=0.2)
+    assert (found.space_angles < 1e-6).all()  # all four components are all there is
+
+
+def test_alignments_differ_where_components_are_exchanged(rng):
+    X, _ = with_singular_values(150, [30, 29.9, 10, 5, 5], rng)
+    signs = bootstrap(X, n=400, n_components=2)
+    turned = bootstrap(X, n=400, n_components=2, align="procrustes")
+    assert (turned.loading_error[:2] < 0.6 * signs.loading_error[:2]).any()
+    assert (turned.angles == signs.angles).all()
+    assert (turned.variance_interval == signs.variance_interval).all()
+    # Single axes turn freely, the plane of the two does not.
+    assert signs.angle_quantiles()[1].min() > 40
+    assert signs.space_quantiles()[1] < 20
+
+
+def test_weights_are_how_often_rows_are_there(rng):
+    X = rng.standard_normal((60, 3)) * [3, 2, 1]
+    weights = rng.integers(0, 5, 60)
+    weighted = bootstrap(X, n=3000, sample_weight=weights)
+    repeated = bootstrap(np.repeat(X, weights, axis=0), n=3000)
+    np.testing.assert_allclose(weighted.variances, repeated.variances, rtol=1e-12)
+    np.testing.assert_allclose(weighted.variance_interval, repeated.variance_interval, rtol=0.04)
+
+
+def test_seeds_batches_and_progress(normal, monkeypatch):
+    heard = []
+    one = bootstrap(normal, n=300, seed=5, progress=heard.append)
+    assert (heard[-1].step, heard[-1].rows, heard[-1].done) == ("bootstrap", 300, True)
+    monkeypatch.setattr(resamples, "_SCATTERS", 2000)
+    monkeypatch.setattr(resamples, "_PRODUCTS", 100)
+    other = bootstrap(normal, n=300, seed=5)
+    np.testing.assert_allclose(other.angles, one.angles, atol=1e-6)
+    assert not np.allclose(bootstrap(normal, n=300, seed=6).angles, one.angles)
+    assert not np.allclose(
+        bootstrap(normal, n=50, seed=None).angles, bootstrap(normal, n=50, seed=None).angles
+    )
+
+
+def test_a_model_frames_files_and_dropped_rows(normal, tmp_path):
+    frame = pd.DataFrame(normal, columns=list("abcd"))
+    model = PCA(2, scale="unit").fit(frame)
+    found = bootstrap(model, frame, n=50)
+    assert found.columns == tuple("abcd")
+    assert (found.variances == model.explained_variance_).all()
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    np.testing.assert_allclose(bootstrap(model, tmp_path / "x.csv", n=50).angles, found.angles)
+    table = found.to_frame()
+    assert list(table["component"]) == ["PC1", "PC2"]
+    assert (table["variance_low"] < table["variance_high"]).all()
+    every = found.to_frame("intervals")
+    assert list(every.quantity) == ["variance"] * 2 + ["rate"] * 2 + ["loading"] * len(every[4:])
+    np.testing.assert_array_equal(every.low[:2], found.variance_interval[0])
+    np.testing.assert_array_equal(every.high[2:4], found.rate_interval[1])
+    np.testing.assert_array_equal(every.value[4:], found.loadings.ravel())
+    np.testing.assert_array_equal(every.error[4:], found.loading_error.ravel())
+    assert every.variable[:4].isna().all()
+    loadings = found.to_frame("loadings")
+    assert len(loadings) == 8
+    assert loadings.loc[2, ["variable", "component"]].tolist() == ["b", "PC1"]
+    assert loadings.loc[2, "loading"] == model.loadings_[1, 0]
+    document = json.loads(json.dumps(found.to_dict()))
+    assert document["n"] == 50
+    assert "PC2" in str(found)
+    assert "95%" in str(found)
+    holed = normal.copy()
+    holed[3, 2] = np.nan
+    dropped = bootstrap(holed, n=50, n_components=2, missing="drop", scale="unit")
+    rest = bootstrap(np.delete(normal, 3, axis=0), n=50, n_components=2, scale="unit")
+    np.testing.assert_allclose(dropped.angles, rest.angles, atol=1e-6)
+    with pytest.raises(NotAvailableError, match="too narrow"):
+        bootstrap(holed, n=50, n_components=2, missing="em")
+
+
+def test_mistaken_arguments(normal):
+    for change, word in (
+        ({"n": 1}, "n"),
+        ({"n": 10.5}, "n"),
+        ({"seed": -1}, "seed"),
+        ({"level": 1}, "level"),
+        ({"align": "sign"}, "align"),
+        ({"model": 3}, "model"),
+    ):
+        with pytest.raises(ParameterError) as caught:
+            bootstrap(**{"X": normal, "model": None, **change})
+        assert caught.value.place == {"parameter": word}
+        assert caught.value.hint
+    model = PCA(2).fit(normal)
+    with pytest.raises(ParameterError, match="cannot be combined"):
+        bootstrap(model, normal, scale="unit")
+    with pytest.raises(ParameterError, match="are not the 500"):
+        bootstrap(model, normal[:400])
+    with pytest.raises(ParameterError, match="are not the 500"):
+        bootstrap(model, normal + 1)
+    with pytest.raises(ParameterError, match="dense rows"):
+        bootstrap(sp.csr_array(normal), n=10)
+    with pytest.raises(ParameterError, match="more than"):
+        bootstrap(normal, n=10**8)
+    with pytest.raises(ParameterError, match=r"what must be one of .* got 'axes'"):
+        bootstrap(normal, n=10).to_frame("axes")
+    few = np.array([[1.0, 2], [1, 3], [1, 5], [2, 9]])
+    with pytest.raises(ConstantColumnError, match="in a resample"):
+        bootstrap(few, n=200, scale="unit")
+
+
+def test_the_old_order_of_arguments_warns(normal):
+    model = PCA(2).fit(normal)
+    with pytest.warns(FutureWarning, match=r"now bootstrap\(model, X\)"):
+        old = bootstrap(normal, model, n=20)
+    np.testing.assert_array_equal(old.angles, bootstrap(model, normal, n=20).angles)
+    with pytest.raises(ParameterError, match="none are given"):
+        bootstrap(model)

@@ -1,0 +1,304 @@
+"""RobustPCA and principal component pursuit: what outliers can and cannot do."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.stats import chi2, norm
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+from princomp import PCA, RobustPCA, principal_component_pursuit
+from princomp.errors import (
+    ConstantColumnError,
+    DataError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
+from princomp.estimators.robust.mcd import consistency, fast_mcd, mcd_of_columns
+
+
+def contaminated(rng, n, p, share, *, off=60.0):
+    """Rows that vary along the first two columns, and some that lie along the last."""
+    X = rng.standard_normal((n, p)) * np.r_[10.0, 3.0, np.full(p - 2, 0.3)]
+    bad = np.arange(n) < round(share * n)
+    X[bad] = rng.standard_normal((bad.sum(), p))
+    X[bad, -1] += off
+    return X, bad
+
+
+def degrees(one, other):
+    return np.degrees(np.arccos(min(1.0, abs(float(one @ other)))))
+
+
+@parametrize_with_checks([RobustPCA(), RobustPCA(1, scale=None, support=0.5)])
+def test_scikit_learns_conventions(estimator, check):
+    check(estimator)
+
+
+def test_check_estimator_expects_nothing_to_fail():
+    results = check_estimator(RobustPCA(), on_fail=None, on_skip=None)
+    assert {r["status"] for r in results} <= {"passed", "skipped"}
+
+
+@pytest.mark.parametrize("shape", [(200, 6), (400, 25), (80, 150)])
+@pytest.mark.parametrize(("share", "support"), [(0.2, 0.75), (0.3, 0.6), (0.4, 0.5)])
+def test_outliers_turn_the_first_axis_of_a_plain_pca_and_not_this_one(shape, share, support, rng):
+    X, bad = contaminated(rng, *shape, share)
+    first = np.eye(shape[1])[0]
+    assert degrees(PCA(2).fit(X).components_[0], first) > 45
+    model = RobustPCA(2, support=support).fit(X)
+    assert degrees(model.components_[0], first) < 5
+    assert model.outliers_[bad].all()
+    assert model.outliers_[~bad].mean() < 0.12
+    # Variances are those of the good rows, give or take what so few of them tell.
+    assert 0.5 < model.explained_variance_[0] / 100 < 2
+
+
+def test_of_normal_rows_it_says_what_a_plain_pca_says(rng):
+    X = rng.standard_normal((4000, 5)) * [8, 4, 2, 1, 0.5] + 7
+    model, plain = RobustPCA(3).fit(X), PCA(3).fit(X)
+    # Standard error of a variance is √(2/n); that of the MCD is not twice as large.
+    np.testing.assert_allclose(model.explained_variance_, [64, 16, 4], rtol=6 * np.sqrt(2 / 4000))
+    np.testing.assert_allclose(model.mean_, plain.mean_, atol=0.5)
+    np.testing.assert_allclose(np.abs(model.components_ @ plain.components_.T), np.eye(3), atol=0.1)
+    np.testing.assert_allclose(
+        model.explained_variance_ratio_, plain.explained_variance_ratio_, atol=0.03
+    )
+    assert 0.02 < model.outliers_.mean() < 0.08
+
+
+def test_cut_offs_and_distances_are_their_formulas(rng):
+    X, _ = contaminated(rng, 150, 6, 0.1)
+    model = RobustPCA(2).fit(X)
+    scores = model.transform(X)
+    np.testing.assert_allclose(
+        model.score_distances_, np.sqrt(np.sum(scores**2 / model.explained_variance_, axis=1))
+    )
+    off = np.linalg.norm(X - model.inverse_transform(scores), axis=1)
+    np.testing.assert_allclose(model.orthogonal_distances_, off, rtol=1e-9)
+    powers = off ** (2 / 3)
+    spread = np.median(np.abs(powers - np.median(powers))) * 1.482602218505602
+    assert model.score_cutoff_ == pytest.approx(np.sqrt(chi2.ppf(0.975, 2)))
+    assert model.orthogonal_cutoff_ == pytest.approx(
+        (np.median(powers) + norm.ppf(0.975) * spread) ** 1.5
+    )
+    where = model.outlier_map(X)
+    assert (where.outliers == model.outliers_).all()
+    assert set(where.kinds[~where.outliers]) == {"regular"}
+    assert set(where.kinds[where.outliers]) <= {"good leverage", "orthogonal", "bad leverage"}
+    far = model.outlier_map(model.mean_ + 100 * model.components_[:1])
+    assert far.kinds.tolist() == ["good leverage"]
+    off_it = np.eye(6)[-1] - model.components_.T @ model.components_[:, -1]
+    assert model.outlier_map((model.mean_ + 50 * off_it)[None]).kinds.tolist() == ["orthogonal"]
+
+
+def test_the_same_seed_gives_the_same_bits_and_rows_may_stand_in_any_order(rng):
+    X, bad = contaminated(rng, 200, 6, 0.2)
+    one, other = RobustPCA(2).fit(X), RobustPCA(2).fit(X)
+    assert (one.components_ == other.components_).all()
+    order = rng.permutation(200)
+    turned = RobustPCA(2, n_directions=2000).fit(X[order])
+    # Other directions and starts, and nearly the same rows within.
+    assert degrees(turned.components_[0], one.components_[0]) < 3
+    assert turned.outliers_[np.argsort(order)][bad].all()
+    assert RobustPCA(2, random_state=None).fit(X).n_components_ == 2
+
+
+def test_moving_scaling_and_turning_the_rows_does_the_same_to_the_model(rng):
+    X, _ = contaminated(rng, 120, 5, 0.2)
+    turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    model, moved = RobustPCA(2).fit(X), RobustPCA(2).fit(3 * X @ turn + 100)
+    np.testing.assert_allclose(moved.explained_variance_, 9 * model.explained_variance_, rtol=1e-6)
+    np.testing.assert_allclose(moved.mean_, 3 * model.mean_ @ turn + 100, atol=1e-6)
+    np.testing.assert_allclose(
+        np.abs(moved.components_ @ turn.T @ model.components_.T), np.eye(2), atol=1e-6
+    )
+
+
+def test_how_many_components(rng):
+    X, _ = contaminated(rng, 200, 8, 0.2)
+    assert RobustPCA().fit(X).n_components_ == 1  # 100 of 110 is more than 80%
+    assert RobustPCA(0.97).fit(X).n_components_ == 2
+    assert RobustPCA(8).fit(X).n_components_ == 8
+    full = RobustPCA(8).fit(X)
+    np.testing.assert_allclose(full.inverse_transform(full.transform(X)), X, atol=1e-9)
+    assert full.explained_variance_ratio_.sum() == pytest.approx(1)
+
+
+def test_columns_may_be_scaled_robustly(rng):
+    X, bad = contaminated(rng, 200, 5, 0.2)
+    X = X * [1000, 1, 1, 1, 1]
+    model = RobustPCA(2, scale="mad").fit(X)
+    assert model.outliers_[bad].all()
+    mad = np.median(np.abs(X - np.median(X, axis=0)), axis=0) * 1.4826022185056018
+    np.testing.assert_allclose(model.scale_, mad)
+    given = RobustPCA(2, scale=mad).fit(X)
+    np.testing.assert_allclose(given.components_, model.components_, atol=1e-12)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)).shape, X.shape)
+    X[:150, 2] = 4
+    with pytest.raises(ConstantColumnError, match="half of its values"):
+        RobustPCA(2, scale="mad").fit(X)
+
+
+def test_frames_float32_and_names(rng):
+    X, _ = contaminated(rng, 100, 4, 0.2)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = RobustPCA(2).fit(frame)
+    assert list(model.feature_names_in_) == list("abcd")
+    assert list(model.get_feature_names_out()) == ["PC1", "PC2"]
+    single = clone(model).fit(X.astype(np.float32))
+    assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    assert clone(model).set_output(transform="pandas").fit_transform(frame).shape == (100, 2)
+
+
+def test_rows_on_a_plane_and_rows_that_are_the_same(rng):
+    X = rng.standard_normal((50, 2)) @ rng.standard_normal((2, 6))
+    X[:5] += rng.standard_normal((5, 6))
+    model = RobustPCA(2).fit(X)
+    assert model.outliers_[:5].all()
+    assert np.abs(model.orthogonal_distances_[5:]).max() < 1e-9
+    same = np.ones((40, 3))
+    with pytest.raises(DataError, match="all rows are the same"):
+        RobustPCA(1).fit(same)
+    same[:4] = rng.standard_normal((4, 3))
+    with pytest.raises(DataError, match="of 40 rows are the same"):
+        RobustPCA(1).fit(same)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 1.5}, "n_components"),
+        ({"n_components": "mle"}, "n_components"),
+        ({"support": 0.4}, "support"),
+        ({"support": 1.1}, "support"),
+        ({"n_directions": 0}, "n_directions"),
+        ({"scale": "unit"}, "scale"),
+        ({"random_state": "a"}, "random_state"),
+    ],
+)
+def test_mistaken_parameters(change, word, rng):
+    with pytest.raises(ParameterError) as caught:
+        RobustPCA(**change).fit(rng.standard_normal((30, 3)))
+    assert caught.value.place == {"parameter": word}
+    assert caught.value.hint
+
+
+def test_mistaken_rows(rng):
+    X = rng.standard_normal((30, 3))
+    with pytest.raises(ShapeError, match="between 1 and 3"):
+        RobustPCA(4).fit(X)
+    with pytest.raises(ParameterError, match="Sparse data"):
+        RobustPCA(1).fit(sp.csr_array(X))
+    holed = X.copy()
+    holed[3, 1] = np.nan
+    with pytest.raises(NotFiniteError, match=r"row 3, column 1"):
+        RobustPCA(1).fit(holed)
+    with pytest.raises(NotFittedError):
+        RobustPCA(1).transform(X)
+    model = RobustPCA(2).fit(X)
+    before = model.components_
+    with pytest.raises(NotFiniteError):
+        model.fit(holed)
+    assert model.components_ is before
+    with pytest.raises(ShapeError, match="2 components"):
+        model.inverse_transform(np.ones((2, 3)))
+
+
+# ---- the parts ----------------------------------------------------------------------------------
+
+
+def test_the_mcd_of_a_column_is_the_best_of_all_its_windows(rng):
+    values = rng.standard_normal((31, 4)) + 1e6
+    values[:9] += 50
+    centre, deviation = mcd_of_columns(values, 20)
+    for column in range(4):
+        ordered = np.sort(values[:, column])
+        best = min((ordered[i : i + 20] for i in range(12)), key=np.var)
+        assert centre[column] == pytest.approx(best.mean(), abs=1e-9)
+        share = consistency(20 / 31, 1)
+        assert deviation[column] == pytest.approx(best.std() * np.sqrt(share), rel=1e-6)
+
+
+def test_the_mcd_finds_the_rows_that_are_alike(rng):
+    rows = rng.standard_normal((100, 2)) * [3, 1]
+    rows[:30] = [20, 20] + 0.1 * rng.standard_normal((30, 2))
+    found = fast_mcd(rows, 65, rng, np.arange(65))
+    assert np.abs(found.centre).max() < 1.5
+    assert (found.distances[:30] > chi2.ppf(0.999, 2)).all()
+    # Of normal rows the covariance is right to a few of its standard errors, √(2/n).
+    whole = rng.standard_normal((8000, 2))
+    for h in (4500, 8000):
+        covariance = fast_mcd(whole, h, rng, np.arange(h)).covariance
+        np.testing.assert_allclose(covariance, np.eye(2), atol=4 * np.sqrt(2 / 8000))
+    assert consistency(1.0, 3) == 1.0
+    # A chi-square with k + 2 degrees of freedom, by simulation.
+    z = rng.standard_normal((200_000, 2))
+    inner = z[np.argsort((z**2).sum(axis=1))[:100_000]]
+    assert inner.var() * consistency(0.5, 2) == pytest.approx(1, rel=0.02)
+
+
+# ---- pursuit -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "p", "rank"), [(100, 80, 4), (200, 80, 2), (80, 200, 2)])
+def test_a_planted_low_rank_and_large_cells_come_apart(n, p, rank, rng):
+    low = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, p))
+    cells = rng.random((n, p)) < 0.05
+    sparse = np.where(cells, rng.choice([-10.0, 10.0], (n, p)), 0.0)
+    found = principal_component_pursuit(low + sparse)
+    assert found.converged
+    assert (found.rank, found.cells) == (rank, cells.sum())
+    np.testing.assert_allclose(found.low_rank, low, atol=1e-6)
+    np.testing.assert_allclose(found.sparse, sparse, atol=1e-6)
+    assert found.penalty == 1 / np.sqrt(max(n, p))
+    assert found.residual <= 1e-9
+    assert f"rank {rank}" in str(found)
+    # Cells that are wrong here and there are what a robust PCA of whole rows is not for.
+    truth = PCA(rank).fit(low).explained_variance_
+    np.testing.assert_allclose(PCA(rank).fit(found.low_rank).explained_variance_, truth, rtol=1e-5)
+
+
+def test_the_solution_is_the_least(rng):
+    """Nothing near it with the same sum has less of ‖L‖₊ + λ‖S‖₁, which is convex."""
+    X = rng.standard_normal((30, 20)) + 3
+    found = principal_component_pursuit(X, tol=1e-10, max_iter=20_000)
+    s = np.linalg.svd(found.low_rank, compute_uv=False)
+    r = found.rank
+    assert s[r:].max(initial=0) < 1e-6
+    np.testing.assert_allclose(found.low_rank + found.sparse, X, atol=1e-7)
+    value = s.sum() + found.penalty * np.abs(found.sparse).sum()
+    for _ in range(20):
+        step = 1e-3 * rng.standard_normal(X.shape)
+        low, sparse = found.low_rank + step, found.sparse - step
+        other = np.linalg.svd(low, compute_uv=False).sum() + found.penalty * np.abs(sparse).sum()
+        assert other >= value - 1e-8
+
+
+def test_pursuit_of_odd_tables_and_mistaken_arguments(rng):
+    nothing = principal_component_pursuit(np.zeros((4, 3)))
+    assert (nothing.rank, nothing.cells, nothing.converged) == (0, 0, True)
+    X = rng.standard_normal((20, 10))
+    before = X.copy()
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        assert not principal_component_pursuit(X, max_iter=2).converged
+    np.testing.assert_array_equal(X, before)
+    for change in ({"penalty": 0}, {"tol": -1}, {"max_iter": 0}):
+        with pytest.raises(ParameterError):
+            principal_component_pursuit(X, **change)
+    X[2, 3] = np.nan
+    with pytest.raises(NotFiniteError, match=r"row 2, column 3"):
+        principal_component_pursuit(X)
+    with pytest.raises(ParameterError, match="dense"):
+        principal_component_pursuit(sp.csr_array(before))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert principal_component_pursuit(pd.DataFrame(before)).converged

@@ -1,0 +1,329 @@
+"""What is refused: with the value, the place and the next step, and nothing written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from princomp import PCA
+from princomp.errors import (
+    ColumnError,
+    ConstantColumnError,
+    DataError,
+    NotAvailableError,
+    NotFiniteError,
+    NotNumericError,
+    ParameterError,
+    PrincompError,
+    ShapeError,
+)
+
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+SOLVERS = ["auto", "full", "covariance_eigh", "lanczos", "arpack", "row_gram", "randomized"]
+every_frame = pytest.mark.parametrize("library", list(FRAMES))
+
+
+@pytest.fixture
+def table(rng):
+    return rng.standard_normal((60, 4)) + 3
+
+
+def columns(table, names="abcd"):
+    return {name: table[:, i] for i, name in enumerate(names)}
+
+
+def refused(kind, action, *said, place=None):
+    """Assert that the action raises ``kind``, says these words and where, and what to do."""
+    with pytest.raises(kind) as caught:
+        action()
+    error = caught.value
+    assert isinstance(error, PrincompError)
+    assert isinstance(error, ValueError)
+    for words in said:
+        assert words in str(error)
+    if place is not None:
+        assert error.place == place
+    assert error.hint, f"no next step: {error}"
+    assert error.to_dict()["kind"] == type(error).__name__
+    return error
+
+
+# ---- NaN and infinity ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_matrix])
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "-inf")])
+def test_the_first_place_and_the_count(solver, form, value, name, table):
+    table[41, 1] = np.nan
+    table[7, 2] = value
+    table[7, 3] = np.inf
+    given = form(table)
+    nan, inf = (2, 1) if np.isnan(value) else (1, 2)
+    refused(
+        NotFiniteError,
+        lambda: PCA(2, svd_solver=solver, random_state=0).fit(given),
+        name,
+        "row 7, column 2",
+        f"{nan} NaN and {inf} infinite",
+        place={"row": 7, "column": 2},
+    )
+    model = PCA(2).fit(np.nan_to_num(table, posinf=0, neginf=0))
+    for action in (model.transform, model.score_samples):
+        refused(NotFiniteError, lambda act=action: act(given), "row 7, column 2")
+
+
+def test_a_place_far_down_is_counted_over_the_whole_table(rng):
+    table = rng.standard_normal((100_000, 9))
+    table[87_654, 5] = np.nan
+    place = {"row": 87_654, "column": 5}
+    refused(NotFiniteError, lambda: PCA(2).fit(table), "row 87,654, column 5", "1 NaN", place=place)
+
+
+@every_frame
+def test_in_a_frame_the_column_is_named(library, table):
+    table[7, 2] = np.nan
+    frame = FRAMES[library](columns(table))
+    refused(NotFiniteError, lambda: PCA(2).fit(frame), "'c'", place={"row": 7, "column": "c"})
+
+
+def test_infinity_is_not_missing(table):
+    table[5, 1] = np.inf
+    refused(
+        NotFiniteError, lambda: PCA(2, missing="drop").fit(table), "infinity", "row 5, column 1"
+    )
+    model = PCA(2, missing="drop").fit(table[10:])
+    refused(NotFiniteError, lambda: model.transform(table), "row 5, column 1")
+
+
+def test_holes_everywhere_leave_nothing(table):
+    table[1:, 0] = np.nan
+    for solver in ("auto", "full", "row_gram"):
+        model = PCA(1, missing="drop", svd_solver=solver)
+        refused(ShapeError, lambda m=model: m.fit(table), "1 of 60 rows")
+
+
+# ---- not numbers --------------------------------------------------------------------------------
+
+
+@every_frame
+def test_text_among_numbers_has_column_row_and_value(library, table):
+    data = columns(table)
+    data["b"] = ["1.5"] * 33 + ["oops"] + ["2"] * 26
+    frame = FRAMES[library](data)
+    error = refused(NotNumericError, lambda: PCA(2).fit(frame), "'b'", "'oops'")
+    assert error.place["column"] == "b"
+
+
+def test_text_and_complex_numbers_in_arrays(table):
+    with pytest.raises(ValueError, match="oops"):
+        PCA().fit([["1", "2"], ["oops", "3"]])
+    refused(NotNumericError, lambda: PCA().fit(table + 1j), "Complex data not supported")
+    refused(NotNumericError, lambda: PCA().fit(sp.csr_array(table + 1j)), "Complex")
+
+
+def test_not_two_dimensions(table):
+    for wrong in (table[0], table[None], 3.0):
+        with pytest.raises(ValueError, match=r"2D|dim"):
+            PCA().fit(wrong)
+
+
+# ---- rows, columns, components ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_too_few_rows(solver, form):
+    one = form(np.array([[1.0, 2.0, 3.0]]))
+    refused(ShapeError, lambda: PCA(1, svd_solver=solver).fit(one), "at least 2 rows", "1 sample")
+    none = form(np.empty((0, 3)))
+    refused(ShapeError, lambda: PCA(1, svd_solver=solver).fit(none), "0 sample")
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("k", [5, 60, 10**6])
+def test_k_out_of_range(solver, k, table):
+    error = refused(
+        ShapeError, lambda: PCA(k, svd_solver=solver).fit(table), f"n_components={k}", "=4"
+    )
+    assert error.place == {"parameter": "n_components"}
+
+
+@pytest.mark.parametrize("k", [-1, 0.0, 1.0, 1.5, -0.2, "all", True, np.nan])
+def test_invalid_k(k, table):
+    error = refused(ParameterError, lambda: PCA(k).fit(table), f"n_components={k!r}")
+    assert "fraction" in error.hint
+
+
+def test_other_invalid_parameters(table):
+    for name, value in {
+        "svd_solver": "svd",
+        "scale": "zscore",
+        "missing": "ignore",
+        "tol": -1.0,
+        "iterated_power": -1,
+        "n_oversamples": 0,
+        "power_iteration_normalizer": "qr",
+    }.items():
+        place = {"parameter": name}
+        refused(ParameterError, lambda n=name, v=value: PCA(**{n: v}).fit(table), place=place)
+    refused(ParameterError, lambda: PCA("mle", svd_solver="arpack").fit(table), "mle")
+    refused(ShapeError, lambda: PCA("mle").fit(table[:3]), "mle")
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
+def test_constant_columns_are_named(solver, scale, table):
+    table[:, 1] = 0.1
+    table[:, 3] = 1e8 + 0.1
+    action = PCA(1, scale=scale, svd_solver=solver).fit
+    place = {"column": 1}
+    refused(ConstantColumnError, lambda: action(table), "column 1", "column 3", place=place)
+    frame = pd.DataFrame(columns(table))
+    refused(ConstantColumnError, lambda: action(frame), "'b'", "'d'", place={"column": "b"})
+
+
+def test_scales_that_do_not_fit(table):
+    refused(ShapeError, lambda: PCA(scale=[1.0, 2.0]).fit(table), "(2,)", "4 columns")
+    for wrong in (0.0, -1.0, np.nan, np.inf):
+        given = np.array([1.0, 1.0, wrong, 1.0])
+        refused(ParameterError, lambda g=given: PCA(scale=g).fit(table), "column 2")
+
+
+def test_weights_that_do_not_fit(table):
+    for wrong in (np.ones(59), -np.ones(60), np.full(60, np.nan), np.zeros(60)):
+        with pytest.raises(ValueError):  # noqa: PT011 - scikit-learn's words
+            PCA().fit(table, sample_weight=wrong)
+    only = np.eye(60)[0]
+    refused(ShapeError, lambda: PCA().fit(table, sample_weight=only), "weights")
+
+
+def test_a_fraction_of_no_variance():
+    refused(DataError, lambda: PCA(0.5).fit(np.ones((9, 3))), "constant")
+
+
+# ---- transform and inverse_transform ---------------------------------------------------------
+
+
+def test_a_wrong_number_of_columns(table):
+    model = PCA(2).fit(table)
+    for wrong in (table[:, :3], np.hstack([table, table]), sp.csr_array(table[:, :3])):
+        for action in (model.transform, model.score_samples):
+            p = wrong.shape[1]
+            refused(ShapeError, lambda a=action, w=wrong: a(w), f"{p} features", "4 features")
+    refused(ShapeError, lambda: model.inverse_transform(table), "2 components")
+
+
+@every_frame
+def test_missing_and_new_columns_are_both_told(library, table):
+    model = PCA(2).fit(FRAMES[library](columns(table)))
+    frame = FRAMES[library](columns(table, "abxd"))
+    error = refused(ColumnError, lambda: model.transform(frame), "c", "x")
+    assert error.hint
+    fewer = FRAMES[library](columns(table[:, :3], "abd"))
+    refused(ColumnError, lambda: model.transform(fewer), "'c'")
+
+
+# ---- from_covariance -------------------------------------------------------------------------
+
+
+def test_what_is_no_covariance():
+    wrong = np.eye(3)
+    wrong[0, 2] = 0.5
+    refused(DataError, lambda: PCA.from_covariance(wrong), "symmetric", "0.5")
+    refused(ShapeError, lambda: PCA.from_covariance(np.ones((2, 3))), "square", "(2, 3)")
+    refused(ShapeError, lambda: PCA.from_covariance(np.ones(3)), "square")
+    negative = np.array([[1.0, 2.0], [2.0, 1.0]])
+    refused(DataError, lambda: PCA.from_covariance(negative), "negative eigenvalue", "-1")
+    wrong = np.eye(3)
+    wrong[1, 1] = np.nan
+    place = {"row": 1, "column": 1}
+    refused(NotFiniteError, lambda: PCA.from_covariance(wrong), "C[1, 1]", place=place)
+
+
+def test_arguments_with_a_covariance():
+    C = np.eye(3)
+    refused(ShapeError, lambda: PCA.from_covariance(C, mean=[1.0, 2.0]), "3", "(2,)")
+    refused(ShapeError, lambda: PCA.from_covariance(C, n_samples=1), "2 rows", "1")
+    refused(ParameterError, lambda: PCA.from_covariance(C, n_components="mle"), "n")
+    refused(ShapeError, lambda: PCA.from_covariance(C, feature_names=["a"]), "1", "3")
+    refused(ShapeError, lambda: PCA.from_covariance(C, n_components=4), "n_components=4")
+    refused(ConstantColumnError, lambda: PCA.from_covariance(np.diag([1, 0]), scale="unit"), "1")
+
+
+def test_without_a_mean_rows_cannot_be_transformed(table):
+    model = PCA.from_covariance(np.cov(table.T), n_components=2)
+    assert "mean" in refused(NotAvailableError, lambda: model.transform(table)).hint
+    for action in (model.score_samples, model.score):
+        refused(NotAvailableError, lambda a=action: a(table), "mean")
+    refused(NotAvailableError, lambda: model.inverse_transform(np.ones((1, 2))), "mean")
+    refused(NotAvailableError, lambda: model.singular_values_, "rows")
+
+
+# ---- nothing is written ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("copy", [True, False])
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array])
+def test_the_input_is_never_written(solver, copy, form, table):
+    weights = np.arange(60.0) % 4
+    given = form(table * (table > 2.5))
+    before = given.copy()
+    model = PCA(2, svd_solver=solver, copy=copy, scale="unit", whiten=True, random_state=0)
+    model.fit(given, sample_weight=weights)
+    scores = model.transform(given)
+    kept = scores.copy()
+    model.inverse_transform(scores)
+    model.score_samples(given)
+    same = (given != before).nnz == 0 if sp.issparse(given) else (given == before).all()
+    assert same
+    assert (weights == np.arange(60.0) % 4).all()
+    assert (scores == kept).all()
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(table):
+    model = PCA(2).fit(table)
+    before = model.transform(table)
+    bad = np.full((9, 3), np.nan)
+    with pytest.raises(NotFiniteError):
+        model.fit(bad)
+    assert (model.transform(table) == before).all()
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**64 - 1])
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.coo_array])
+def test_sparse_integers_that_float64_cannot_hold_are_refused(value, form):
+    rows = np.zeros((4, 3), np.uint64 if value > 2**63 else np.int64)
+    rows[0, 0], rows[2, 1], rows[3, 0] = 5, value, 2**53
+    with pytest.raises(NotNumericError, match=f"the integer {value} at row 2, column 1"):
+        PCA(1).fit(form(rows))
+    rows[2, 1] = 2**53
+    np.testing.assert_array_equal(PCA(1).fit(form(rows)).mean_, PCA(1).fit(rows).mean_)
+
+
+def test_the_time_to_compare_names_does_not_grow_with_their_square():
+    """Names of another fit are gone through a few times, not once for each name."""
+
+    class Counted(list):
+        times = 0
+
+        def __iter__(self):
+            Counted.times += 1
+            return super().__iter__()
+
+    rows = np.arange(20 * 50.0).reshape(20, 50) ** 1.5
+    one, other = PCA(1).fit(rows), PCA(1).fit(rows)
+    one._schema = replace(one._schema, names=Counted(f"a{i}" for i in range(50)))
+    other._schema = replace(other._schema, names=Counted(f"b{i}" for i in range(50)))
+    Counted.times = 0
+    with pytest.raises(ColumnError, match="missing: a0") as caught:
+        one.merge(other)
+    assert caught.value.place["new"] == list(other.feature_names_in_)
+    assert Counted.times <= 10

@@ -1,0 +1,56 @@
+"""Components are called PC1, PC2, … everywhere, and as scikit-learn names them on request."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import princomp
+from princomp import PCA, IncrementalPCA, KernelPCA, RobustPCA
+from princomp.errors import ParameterError
+
+ESTIMATORS = [PCA, IncrementalPCA, KernelPCA, RobustPCA]
+
+
+@pytest.fixture
+def frame(rng):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(rng.standard_normal((30, 4)), columns=list("abcd"))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_names_of_components(kind, frame, tmp_path):
+    model = kind(2).set_output(transform="pandas").fit(frame)
+    assert list(model.get_feature_names_out()) == ["PC1", "PC2"]
+    assert list(model.transform(frame).columns) == ["PC1", "PC2"]
+    with pytest.raises(ValueError, match="input_features"):
+        model.get_feature_names_out(["e", "f", "g", "h"])
+
+    theirs = clone(model).set_params(component_names="sklearn")
+    names = [f"{kind.__name__.lower()}{i}" for i in range(2)]
+    assert list(theirs.fit_transform(frame).columns) == names
+    theirs.save(tmp_path / "model")
+    assert list(princomp.load(tmp_path / "model").get_feature_names_out()) == names
+
+    with pytest.raises(ParameterError, match="component_names"):
+        kind(2, component_names="pca").fit(frame)
+
+
+def test_names_in_pipelines(frame):
+    pipeline = make_pipeline(StandardScaler(), PCA(2)).fit(frame)
+    assert list(pipeline.get_feature_names_out()) == ["PC1", "PC2"]
+    columns = make_column_transformer((PCA(1), ["a", "b"]), (KernelPCA(1), ["c", "d"]))
+    columns.set_output(transform="pandas")
+    scores = columns.fit_transform(frame)
+    assert list(scores.columns) == ["pca__PC1", "kernelpca__PC1"]
+    np.testing.assert_array_equal(scores["pca__PC1"], PCA(1).fit_transform(frame[["a", "b"]])[:, 0])
+
+
+def test_derived_models_keep_the_option(frame):
+    model = PCA(3, component_names="sklearn").fit(frame)
+    for other in (model.truncated(1), model.rescaled("unit"), model.merge(model)):
+        assert other.get_feature_names_out()[0] == "pca0"

@@ -1,0 +1,52 @@
+"""Constant columns under scaling: refused by name, or without a part in any component."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from princomp import PCA, bootstrap
+from princomp.errors import ConstantColumnError, ParameterError
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def frame():
+    rows = np.random.default_rng(0).standard_normal((40, 3))
+    return pd.DataFrame(rows, columns=["a", "b", "c"]).assign(same=7.5)
+
+
+@pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
+@pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "krylov", "row_gram"])
+def test_a_constant_column_has_no_part(frame, scale, solver):
+    with pytest.raises(ConstantColumnError, match=r"(?s)same.*constant=.zero."):
+        PCA(2, scale=scale, svd_solver=solver).fit(frame)
+    model = PCA(2, scale=scale, svd_solver=solver, constant="zero").fit(frame)
+    without = PCA(2, scale=scale, svd_solver=solver).fit(frame[["a", "b", "c"]])
+    np.testing.assert_allclose(model.explained_variance_, without.explained_variance_, rtol=1e-12)
+    assert not model.components_[:, 3].any()
+    scores = without.transform(frame[["a", "b", "c"]])
+    np.testing.assert_allclose(np.abs(model.transform(frame)), np.abs(scores), atol=1e-12)
+    assert "constant column has no part in any component: same" in str(model.plan_)
+
+
+def test_it_may_be_constant_in_some_resamples_only(frame):
+    rare = frame.assign(same=[1.0] + [0.0] * 39)
+    model = PCA(2, scale="unit", constant="zero").fit(rare)
+    assert np.isfinite(bootstrap(model, rare, n=50).variance_interval).all()
+
+
+def test_missing_cells_of_other_columns_are_filled(frame):
+    frame.iloc[3, 0] = np.nan
+    model = PCA(2, scale="unit", constant="zero", missing="em").fit(frame)
+    assert not model.components_[:, 3].any()
+
+
+def test_words_that_are_close_are_suggested():
+    with pytest.raises(ParameterError, match="Did you mean 'zero'"):
+        PCA(constant="zeros").fit(np.eye(3))
+    with pytest.raises(ParameterError, match="Did you mean 'parallel'"):
+        PCA("paralel").fit(np.eye(3))
+    with pytest.raises(ParameterError, match="Did you mean 'covariance_eigh'"):
+        PCA(svd_solver="covariance_eig").fit(np.eye(3))

@@ -1,0 +1,119 @@
+"""Models of a covariance or a summary, saved models, attributes and column names."""
+
+import numpy as np
+import pytest
+from sklearn import decomposition
+
+from princomp import PCA, Moments, load, svd
+from princomp.errors import NotAvailableError, ParameterError, ShapeError
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "row_gram", "lanczos"])
+@pytest.mark.parametrize("n", [2, 5, 10, 11, 15, 19, 20, 21, 30])
+def test_every_height_of_a_summary_is_saved_and_loaded(solver, n, rng, tmp_path):
+    X = rng.standard_normal((n, 10))
+    X[:, 9] = X[:, 8]
+    model = PCA(svd_solver=solver).fit(X)
+    model.save(tmp_path / "m.pca")
+    assert (load(tmp_path / "m.pca").transform(X) == model.transform(X)).all()
+
+
+@pytest.mark.parametrize("factor", [1e-90, 1e150])
+def test_svd_scales_along(factor, rng):
+    X = rng.standard_normal((2000, 200))
+    s = svd(X, 2)[1]
+    np.testing.assert_allclose(svd(X * factor, 2)[1] / factor, s, rtol=1e-12)
+
+
+def test_a_shrunk_covariance_keeps_its_rank(rng):
+    C = np.cov(rng.standard_normal((10, 20)), rowvar=False) + 0.1 * np.eye(20)
+    model = PCA.from_covariance(C, n_samples=np.int64(10))
+    expected = np.linalg.eigvalsh(C)[::-1]
+    np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_samples", [1, 200.0, "3", np.nan, True])
+def test_what_is_no_number_of_rows(n_samples):
+    with pytest.raises(ShapeError, match="n_samples"):
+        PCA.from_covariance(np.eye(3), n_samples=n_samples)
+
+
+def test_an_uncentred_model_of_a_covariance_needs_the_mean():
+    with pytest.raises(ParameterError, match="mean"):
+        PCA.from_covariance(np.eye(3), center=False)
+
+
+def test_a_derived_model_remembers_the_rows_left_out(rng):
+    X = rng.standard_normal((30, 4))
+    X[3, 1] = np.nan
+    model = PCA(3, missing="drop").fit(X)
+    assert model.rescaled("unit").n_dropped_ == model.truncated(2).n_dropped_ == 1
+
+
+def test_attributes_cannot_be_changed_in_place(rng):
+    model = PCA(2).fit(rng.standard_normal((30, 4)))
+    with pytest.raises(ValueError, match="read-only"):
+        model.components_ *= -1
+
+
+def test_an_attribute_that_is_not_there_is_not_there():
+    model = PCA.from_covariance(np.eye(3))
+    assert not hasattr(model, "singular_values_")
+    with pytest.raises(NotAvailableError, match="number of rows"):
+        _ = model.singular_values_
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float16, bool])
+def test_summaries_take_any_numbers(dtype, rng):
+    X = rng.integers(0, 2, (50, 3)).astype(dtype)
+    moments, exact = Moments.of(X), X.astype(np.float64)
+    np.testing.assert_allclose(moments.mean, exact.mean(axis=0), rtol=1e-14)
+    np.testing.assert_allclose(Moments.of(exact.tolist()).scatter, moments.scatter)
+    with pytest.raises(ParameterError, match="-1"):
+        Moments.of(X, np.full(50, -1.0))
+
+
+def test_an_array_after_a_frame_is_reported(rng):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.standard_normal((20, 3)), columns=list("abc"))
+    model = PCA(2).fit(frame)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.transform(frame.to_numpy())
+
+
+def test_a_covariance_in_a_frame_names_its_columns(rng):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.standard_normal((30, 3)), columns=list("abc"))
+    model = PCA.from_covariance(frame.cov(), mean=frame.mean())
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    np.testing.assert_allclose(np.abs(model.transform(frame)), np.abs(PCA().fit_transform(frame)))
+    other = PCA.from_covariance(frame.cov(), feature_names=np.array(["x", "y", "z"]))
+    assert list(other.feature_names_in_) == ["x", "y", "z"]
+
+
+def test_an_uncentred_model_needs_the_number_of_rows_too(rng):
+    X = rng.standard_normal((30, 3)) + 2
+    C, mean = np.cov(X, rowvar=False), X.mean(axis=0)
+    with pytest.raises(ParameterError, match="number of rows"):
+        PCA.from_covariance(C, mean=mean, center=False)
+    model = PCA.from_covariance(C, mean=mean, n_samples=30, center=False)
+    np.testing.assert_allclose(
+        model.explained_variance_, PCA(center=False).fit(X).explained_variance_
+    )
+
+
+def test_a_model_from_scikit_learn_has_its_components(arrests, tmp_path):
+    theirs = decomposition.PCA(2, whiten=True).fit(arrests)
+    model = PCA.from_sklearn(theirs)
+    np.testing.assert_allclose(model.components_, theirs.components_, atol=1e-14)
+    np.testing.assert_allclose(model.transform(arrests), theirs.transform(arrests), atol=1e-10)
+    np.testing.assert_allclose(model.explained_variance_ratio_, theirs.explained_variance_ratio_)
+    assert model.noise_variance_ == pytest.approx(theirs.noise_variance_)
+    assert "fitted by sklearn.decomposition.PCA" in str(model.plan_)
+    with pytest.raises(NotAvailableError, match="variances of the columns are not known"):
+        model.save(tmp_path / "m.pca")
+    every = PCA.from_sklearn(decomposition.PCA().fit(arrests))
+    np.testing.assert_allclose(every.var_, arrests.var(axis=0, ddof=1))
+    every.save(tmp_path / "m.pca")
+    again = load(tmp_path / "m.pca")
+    np.testing.assert_array_equal(again.components_, every.components_)

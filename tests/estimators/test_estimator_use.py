@@ -1,0 +1,187 @@
+"""PCA in use: its probabilistic model, frames, pipelines and copies."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from helpers import EPS, aligned, assert_alike, assert_orthonormal, centred, truth
+from princomp import PCA, KernelPCA, RobustPCA, load
+from princomp.errors import ParameterError
+
+
+@pytest.fixture
+def table(rng):
+    turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    return rng.standard_normal((200, 5)) * [3, 2, 1, 0.5, 0.2] @ turn + 10
+
+
+# ---- the probabilistic model -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("scale", [None, "unit"])
+def test_a_whitened_model_is_the_same_model(k, scale, table):
+    plain, white = (PCA(k, whiten=w, scale=scale).fit(table) for w in (False, True))
+    np.testing.assert_array_equal(white.get_covariance(), plain.get_covariance())
+    np.testing.assert_array_equal(white.get_precision(), plain.get_precision())
+    assert white.score(table) == plain.score(table)
+    covariance = plain.get_covariance()
+    np.testing.assert_allclose(plain.get_precision() @ covariance, np.eye(5), atol=1e-9)
+    if k == 5:
+        np.testing.assert_allclose(covariance, np.cov(table.T), atol=1e-12 * covariance.max())
+    rows = centred(table)
+    sign, logdet = np.linalg.slogdet(covariance)
+    squares = np.einsum("ij,jk,ik->i", rows, np.linalg.inv(covariance), rows)
+    density = -0.5 * (squares + logdet + 5 * np.log(2 * np.pi))
+    assert sign == 1
+    np.testing.assert_allclose(plain.score_samples(table), density, rtol=1e-10)
+
+
+def test_isotropic_rows_have_a_finite_score():
+    X = np.vstack([np.eye(4), -np.eye(4)])
+    for k in (0, 1, 3, 4):
+        model = PCA(k).fit(X)
+        assert np.isfinite(model.score(X))
+        np.testing.assert_allclose(model.get_covariance(), np.eye(4) * 2 / 7, atol=4 * EPS)
+        np.testing.assert_allclose(model.get_precision(), np.eye(4) * 7 / 2, rtol=1e-14)
+
+
+def test_noise_of_wide_rows_is_that_of_maximum_likelihood():
+    """scikit-learn divides by the rank instead of p − k: 4.09 for 0.609."""
+    X = np.random.RandomState(0).standard_normal((10, 50))
+    for solver in ("auto", "full", "covariance_eigh", "row_gram", "lanczos"):
+        model = PCA(3, svd_solver=solver).fit(X)
+        variances = truth(X)[0]
+        np.testing.assert_allclose(model.noise_variance_, variances[3:].sum() / 47)
+        assert 0.3 < model.noise_variance_ < 1
+
+
+# ---- frames, pipelines, copies -------------------------------------------------------------------
+
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "polars": lambda d: pl.DataFrame(d),
+    "pyarrow": lambda d: pa.table(d),
+}
+
+
+@pytest.mark.parametrize("library", list(FRAMES))
+def test_frames_keep_their_names(library, table):
+    data = {name: table[:, i] for i, name in enumerate(["a", "b", "c", "d", "e"])}
+    frame = FRAMES[library](data)
+    model = PCA(2).fit(frame)
+    assert list(model.feature_names_in_) == list("abcde")
+    assert_alike(PCA(2).fit(table), model)
+    scores = model.transform(frame)
+    np.testing.assert_allclose(scores, model.truncated(2).transform(frame))
+    assert list(model.get_feature_names_out()) == ["PC1", "PC2"]
+    for named in (model, model.rescaled("unit"), model.truncated(1)):
+        assert list(named.feature_names_in_) == list("abcde")
+
+
+def test_set_output_gives_frames(table):
+    frame = pd.DataFrame(table, columns=list("abcde"), index=np.arange(200) + 1000)
+    for model in (PCA(2).set_output(transform="pandas"),):
+        scores = model.fit_transform(frame)
+        assert list(scores.columns) == ["PC1", "PC2"]
+        assert list(scores.index) == list(frame.index)
+        assert isinstance(model.transform(frame), pd.DataFrame)
+    polars = PCA(2).set_output(transform="polars").fit_transform(pl.DataFrame(frame))
+    assert isinstance(polars, pl.DataFrame)
+
+
+def test_pipelines_and_searches(table, rng):
+    scores = make_pipeline(StandardScaler(), PCA(2)).fit_transform(table)
+    unit = PCA(2, scale=table.std(axis=0)).fit_transform(table)
+    np.testing.assert_allclose(aligned(unit.T, scores.T).T, unit, atol=1e-12)
+    search = GridSearchCV(PCA(), {"n_components": [1, 2, 4], "scale": [None, "unit"]}, cv=3)
+    search.fit(table)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_params_["n_components"] == 4
+
+
+def test_clones_are_unfitted_and_pickles_are_the_same_model(table):
+    model = PCA(3, scale="unit", whiten=True).fit(pd.DataFrame(table, columns=list("abcde")))
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        copy.transform(table)
+    back = pickle.loads(pickle.dumps(model))
+    frame = pd.DataFrame(table, columns=list("abcde"))
+    assert back.transform(frame).tobytes() == model.transform(frame).tobytes()
+    assert back.certificate_.to_json() == model.certificate_.to_json()
+    assert str(back.plan_) == str(model.plan_)
+
+
+def test_attributes_cannot_spoil_the_model(table):
+    model = PCA(2).fit(table)
+    before = model.transform(table)
+    for name in ("components_", "explained_variance_", "mean_", "explained_variance_ratio_"):
+        array = getattr(model, name)
+        if array.flags.writeable:
+            array += 1
+            array -= 1
+    np.testing.assert_allclose(model.transform(table), before)
+    assert_orthonormal(model.components_)
+
+
+ESTIMATORS = {
+    "PCA": lambda **given: PCA(2, **given),
+    "randomized": lambda **given: PCA(2, svd_solver="randomized", **given),
+    "RobustPCA": lambda **given: RobustPCA(2, **given),
+    "KernelPCA": lambda **given: KernelPCA(2, kernel="rbf", **given),
+    "Nystrom": lambda **given: KernelPCA(
+        2, kernel="rbf", approximation="nystrom", n_landmarks=9, **given
+    ),
+    "features": lambda **given: KernelPCA(
+        2, kernel="rbf", approximation="features", n_landmarks=20, **given
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+@pytest.mark.parametrize("wrong", ["7", 3.7, True, -1, 2**32, np.array([1, 2]), np.random])
+def test_random_states_that_nothing_can_be_drawn_with_are_refused(name, wrong, table):
+    with pytest.raises(ParameterError, match="random_state=") as caught:
+        ESTIMATORS[name](random_state=wrong).fit(table)
+    assert caught.value.place == {"parameter": "random_state"}
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+@pytest.mark.parametrize("make", [np.random.RandomState, np.random.default_rng, int, np.int64])
+def test_random_states_draw_what_their_seed_says(name, make, table, tmp_path):
+    draws = name not in ("PCA", "KernelPCA")
+    one, other, third = (ESTIMATORS[name](random_state=make(s)).fit(table) for s in (5, 5, 6))
+    np.testing.assert_array_equal(one.transform(table), other.transform(table))
+    assert np.array_equal(one.transform(table), third.transform(table)) is not draws
+    one.save(tmp_path / "model")
+    kept = load(tmp_path / "model").random_state
+    assert kept == (5 if make in (int, np.int64) else None)
+
+
+def test_a_generator_gives_each_fit_of_a_kernel_another_seed_and_nothing_else_draws(table):
+    state = np.random.RandomState(5)
+    model = ESTIMATORS["Nystrom"](random_state=state, fit_inverse_transform=True)
+    first = model.fit(table).landmarks_
+    drawn = np.random.RandomState(5)
+    drawn.randint(2**31)
+    model.transform(table)
+    model.inverse_transform(model.transform(table))
+    model.partial_fit(table)
+    assert state.randint(2**31) == drawn.randint(2**31)
+    assert not np.array_equal(model.fit(table).landmarks_, first)
+    exact = np.random.RandomState(5)
+    KernelPCA(2, kernel="rbf", random_state=exact).fit(table)
+    assert exact.randint(2**31) == np.random.RandomState(5).randint(2**31)

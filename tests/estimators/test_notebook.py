@@ -1,0 +1,155 @@
+"""A model in a notebook: scikit-learn's diagram stays, and what was found stands under it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
+
+from browser import opened, running
+from princomp import PCA, IncrementalPCA
+from princomp.estimators.notebook import card
+from princomp.rules import Decision
+
+
+def html_of(model):
+    return model._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize("kind", [PCA, IncrementalPCA])
+def test_the_diagram_stays_and_the_card_follows(arrests, kind):
+    model = kind(2)
+    assert "princomp-card" not in html_of(model)
+    assert "sk-top-container" in html_of(model)
+    model.fit(arrests)
+    html = html_of(model)
+    assert 0 < html.index("sk-top-container") < html.index('<div class="princomp-card">')
+    assert 'class="princomp-card"' in model._repr_html_()
+    assert model._repr_mimebundle_()["text/plain"] == repr(model)
+
+
+def test_the_card_says_what_was_found(arrests):
+    message = card(PCA(2, scale="unit").fit(arrests))
+    for word in (
+        "50 rows × 4 columns, scale unit: 2 components explain 86.8% of the variance",
+        "<td>62.0%</td><td>62.0%</td>",
+        "<td>24.7%</td><td>86.8%</td>",
+        'width: 100.0%"',
+        'width: 39.9%"',
+        "certificate: largest residual",
+        "solid: PC1, PC2 (axes within 20° in another sample)",
+    ):
+        assert word in message, word
+    assert "chosen by kaiser: " in card(PCA("kaiser", scale="unit").fit(arrests))
+
+
+def test_many_components_end_in_one_line(rng):
+    message = card(PCA(scale="unit").fit(rng.standard_normal((50, 13))))
+    assert message.count("<tr>") == 1 + 11
+    assert "PC11 to PC13" in message
+    assert "<td>100.0%</td>" in message
+    eleven = card(PCA(11).fit(rng.standard_normal((50, 13))))
+    assert '<th scope="row">PC11</th>' in eleven
+
+
+def test_verdicts_that_forbid_interpreting_are_warnings(rng):
+    X = rng.standard_normal((30, 3))
+    X[:, 2] = X[:, 0]
+    assert 'princomp-warning">below resolution: PC3' in card(PCA().fit(X))
+    cross = np.vstack([np.eye(3), -np.eye(3)])
+    assert 'princomp-warning">inseparable: PC1, PC2' in card(PCA(2).fit(cross))
+    noise = card(PCA(2).fit(rng.standard_normal((30, 3))))
+    assert 'princomp-warning">unstable: ' in noise
+    solid = card(PCA(1).fit(rng.standard_normal((90, 3)) * [5, 1, 1]))
+    assert 'princomp-warning"' not in solid
+
+
+def test_unequal_columns_are_a_warning_in_the_card_and_of_fit(arrests):
+    table = pd.DataFrame(arrests * [1, 10, 1, 1], columns=["Murder", "Assault", "Urban", "Rape"])
+    with pytest.warns(UserWarning, match="36,610-fold and 'Assault' has the largest") as caught:
+        model = PCA(2).fit(table)
+    assert caught[0].filename == __file__
+    assert "36,610-fold and &#x27;Assault&#x27; has the largest" in card(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PCA(2, scale="unit").fit(table)
+        PCA(2).fit(table[["Murder", "Rape"]])
+        # Columns without names may all be of one unit, as in images.
+        PCA(2).fit(table.to_numpy())
+
+
+def test_rows_that_are_left_out_and_cells_that_are_filled(arrests):
+    X = arrests.copy()
+    X[2, 1] = np.nan
+    assert "(1 with missing values left out)" in card(PCA(1, missing="drop").fit(X))
+    assert "1 missing cells filled" in card(PCA(1, scale="unit", missing="em").fit(X))
+
+
+def test_residuals_are_not_measured_where_that_takes_long(arrests, monkeypatch):
+    monkeypatch.setattr("princomp.estimators.notebook._QUICK", 0.0)
+    model = PCA(2).fit(arrests)
+    assert "when it is read" in card(model)
+    assert model.certificate_.passes == 1
+    assert "largest residual" in card(model)
+
+
+def test_rows_that_are_too_few_yet_have_no_card():
+    model = IncrementalPCA(2).partial_fit([[1.0, 2.0, 3.0]])
+    assert card(model) == ""
+    assert "sk-top-container" in html_of(model)
+
+
+def test_text_is_what_set_config_asks_for(arrests):
+    model = PCA(1).fit(arrests)
+    with sklearn.config_context(display="text"):
+        assert not hasattr(model, "_repr_html_")
+        assert model._repr_mimebundle_() == {"text/plain": "PCA(n_components=1)"}
+
+
+def test_a_pipeline_is_drawn_by_scikit_learn_alone(arrests):
+    chain = make_pipeline(PCA(1)).fit(arrests)
+    assert isinstance(chain, BaseEstimator)
+    assert "princomp-card" not in chain._repr_html_()
+
+
+class Sly:
+    """A rule whose words are markup."""
+
+    name = "<script>alert(1)</script>"
+    needs = "all"
+    counts_rows = False
+
+    def decide(self, known):
+        return Decision(self.name, 1, "<img src=x onerror=alert(2)>")
+
+
+def test_words_of_others_are_text(arrests):
+    message = card(PCA(Sly()).fit(arrests))
+    assert "<script>" not in message
+    assert "<img" not in message
+    assert "&lt;script&gt;alert(1)" in message
+
+
+@pytest.mark.browser
+def test_in_a_browser(tmp_path, arrests):
+    file = tmp_path / "cell.html"
+    file.write_text(
+        '<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+        f"<body>{PCA(2, scale='unit').fit(arrests)._repr_html_()}</body>"
+    )
+    with running() as browser:
+        for scheme in ("light", "dark"):
+            with opened(browser, file, color_scheme=scheme) as page:
+                bars = page.locator(".princomp-bar div")
+                widths = [bars.nth(i).bounding_box()["width"] for i in (0, 1)]
+                assert widths[1] / widths[0] == pytest.approx(0.2474 / 0.6201, abs=0.01)
+                ink = "getComputedStyle(document.querySelector('{}')).color"
+                assert page.evaluate(ink.format(".princomp-card td")) == page.evaluate(
+                    ink.format("body")
+                )
+                assert page.locator(".sk-top-container").is_visible()

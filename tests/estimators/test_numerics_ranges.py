@@ -1,0 +1,242 @@
+"""No spread, few rows, every kind of number, very large and very small ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from helpers import EPS, EPS32, aligned, assert_orthonormal, centred, truth
+from princomp import PCA
+from princomp.errors import ConstantColumnError, NotFiniteError
+
+EXACT = ["auto", "full", "covariance_eigh", "row_gram", "lanczos"]
+FINDING_ALL = ["auto", "full", "covariance_eigh", "row_gram"]
+
+
+# ---- no spread --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", [*EXACT, "arpack", "randomized"])
+def test_zeros_have_zero_variance_and_orthonormal_axes(solver):
+    k = 5 if solver == "arpack" else 6
+    model = PCA(k, svd_solver=solver).fit(np.zeros((6, 6)))
+    assert (model.explained_variance_ == 0).all()
+    assert (model.explained_variance_ratio_ == 0).all()
+    assert (model.accumulated_rate_ == 0).all()
+    assert model.noise_variance_ == 0
+    assert_orthonormal(model.components_)
+    assert np.isfinite(model.certificate_.residuals).all()
+    assert (model.transform(np.zeros((6, 6))) == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [2, 100, 50_000])
+def test_constant_columns_have_variance_zero_exactly(n, dtype, rng):
+    constants = np.array([0.1, 1e8 + 0.1, -1 / 3], dtype=dtype)
+    X = np.tile(constants, (n, 1))
+    for solver in EXACT[:3]:
+        model = PCA(min(n, 3), svd_solver=solver).fit(X)
+        assert (model.explained_variance_ == 0).all()
+        assert (model.mean_ == constants).all()
+    mixed = np.column_stack([X, rng.standard_normal((n, 2))]).astype(dtype)
+    model = PCA(2).fit(mixed)
+    assert (model.var_[:3] == 0).all()
+    assert np.abs(model.components_[0, :3]).max() <= EPS
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_unit_scale_refuses_a_constant_column_by_name(solver, rng):
+    X = rng.standard_normal((30, 4))
+    X[:, 2] = 1e8 + 0.1
+    with pytest.raises(ValueError, match=r"column 2") as caught:
+        PCA(2, scale="unit", svd_solver=solver).fit(X)
+    assert caught.value.place == {"column": 2}
+
+
+# ---- few rows, few columns, few components ---------------------------------------------
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_no_row_and_one_row_are_refused(solver):
+    with pytest.raises(ValueError, match="0 sample"):
+        PCA(svd_solver=solver).fit(np.zeros((0, 3)))
+    with pytest.raises(ValueError, match="at least 2 rows"):
+        PCA(svd_solver=solver).fit(np.ones((1, 3)))
+    with pytest.raises(ValueError, match="0 feature"):
+        PCA(svd_solver=solver).fit(np.zeros((3, 0)))
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_two_rows_have_one_component_with_variance(solver):
+    model = PCA(svd_solver=solver).fit([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+    assert model.n_components_ == 2
+    np.testing.assert_allclose(model.explained_variance_, [4.0, 0.0], rtol=4 * EPS)
+    axis = np.array([[0.5**0.5, 0, -(0.5**0.5)]])
+    np.testing.assert_allclose(aligned(axis, model.components_[:1]), axis, atol=4 * EPS)
+    assert_orthonormal(model.components_)
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_one_column(solver, rng):
+    X = rng.standard_normal((40, 1)) + 5
+    model = PCA(svd_solver=solver).fit(X)
+    assert model.components_.tolist() == [[1.0]]
+    np.testing.assert_allclose(model.explained_variance_, X.var(ddof=1), rtol=30 * EPS)
+    np.testing.assert_allclose(model.transform(X), X - X.mean(), atol=30 * EPS * 5)
+
+
+@pytest.mark.parametrize("solver", FINDING_ALL)
+def test_zero_components_are_accepted(solver, rng):
+    X = rng.standard_normal((20, 4)) + 1
+    model = PCA(0, svd_solver=solver).fit(X)
+    assert model.components_.shape == (0, 4)
+    assert model.transform(X).shape == (20, 0)
+    np.testing.assert_allclose(model.inverse_transform(np.zeros((3, 0))), [model.mean_] * 3)
+    np.testing.assert_allclose(model.noise_variance_, model.total_variance_ / 4)
+    np.testing.assert_allclose(model.get_covariance(), np.eye(4) * model.noise_variance_)
+
+
+@pytest.mark.parametrize("solver", EXACT)
+@pytest.mark.parametrize("shape", [(20, 4), (4, 20)])
+def test_more_components_than_there_are_is_refused_with_the_range(solver, shape, rng):
+    with pytest.raises(ValueError, match=r"n_components=5.*between [01] and .*4") as caught:
+        PCA(5, svd_solver=solver).fit(rng.standard_normal(shape))
+    assert caught.value.place == {"parameter": "n_components"}
+    assert caught.value.hint
+
+
+# ---- kinds of numbers -------------------------------------------------------------------
+
+
+KINDS = [np.uint8, np.int8, np.bool_, np.int16, np.uint32, np.int64, np.float16, ">f8", ">f4"]
+KINDS += [">i4", np.longdouble]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(np.dtype(kind)))
+def test_every_kind_of_number_is_taken_for_what_it_is(kind, rng):
+    whole = rng.integers(0, 2, (60, 4)) if kind is np.bool_ else rng.integers(0, 127, (60, 4))
+    X = (whole + 128 if kind is np.uint8 else whole).astype(kind)
+    copy = X.copy()
+    model = PCA().fit(X)
+    wide = X.astype(np.float64)
+    tol = 30 * 4 * (EPS32 if kind == ">f4" else EPS)
+    np.testing.assert_allclose(model.explained_variance_, truth(wide)[0], rtol=tol)
+    scores = model.transform(X)
+    assert scores.dtype == model.components_.dtype == ("f4" if kind == ">f4" else "f8")
+    wanted = centred(wide) @ model.components_.T
+    np.testing.assert_allclose(scores, wanted, atol=tol * 200)
+    np.testing.assert_array_equal(X, copy)
+    assert X.dtype == kind
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**63 - 1])
+def test_integers_that_a_double_cannot_hold_are_refused(value):
+    X = np.zeros((5, 3), dtype=np.int64)
+    X[3, 1] = value
+    with pytest.raises(ValueError, match=str(value)) as caught:
+        PCA().fit(X)
+    assert caught.value.place == {"row": 3, "column": 1}
+    X[3, 1] = 2**53 * (1 if value > 0 else -1)
+    assert np.isfinite(PCA().fit(X).explained_variance_).all()
+    unsigned = np.zeros((5, 3), dtype=np.uint64)
+    unsigned[2, 2] = 2**64 - 1
+    with pytest.raises(ValueError, match=str(2**64 - 1)):
+        PCA().fit(unsigned)
+
+
+# ---- very large and very small numbers --------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [2.0**500, 2.0**-500, 1e150, 1e-150])
+@pytest.mark.parametrize("solver", [*EXACT, "randomized"])
+@pytest.mark.parametrize("shape", [(50, 6), (6, 50)])
+def test_variances_scale_along_with_the_rows(factor, solver, shape, rng):
+    X = rng.standard_normal(shape) * np.linspace(1, 0.2, shape[1])
+    plain = PCA(3, svd_solver=solver, random_state=0).fit(X)
+    model = PCA(3, svd_solver=solver, random_state=0).fit(X * factor)
+    tol = 1e-6 if solver == "randomized" else 1e-12
+    scaled = model.explained_variance_ / factor / factor
+    np.testing.assert_allclose(scaled, plain.explained_variance_, rtol=tol)
+    axes = aligned(plain.components_, model.components_)
+    np.testing.assert_allclose(axes, plain.components_, atol=tol)
+    scores = model.transform(X * factor) / factor
+    np.testing.assert_allclose(np.abs(scores), np.abs(plain.transform(X)), atol=20 * tol)
+    np.testing.assert_allclose(model.explained_variance_ratio_, plain.explained_variance_ratio_)
+    assert (model.certificate_.residuals < 1e-6).all()
+    back = model.inverse_transform(model.transform(X * factor))
+    assert np.isfinite(back).all()
+
+
+@pytest.mark.parametrize("factor", [1e20, 1e-25])
+@pytest.mark.parametrize("solver", [*EXACT, "randomized"])
+@pytest.mark.parametrize("shape", [(200, 5), (5, 200)])
+def test_float32_squares_neither_overflow_nor_vanish(factor, solver, shape, rng):
+    X = (factor * rng.standard_normal(shape)).astype(np.float32)
+    model = PCA(3, svd_solver=solver, random_state=0).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, truth(X)[0][:3], rtol=1e-4)
+    assert (model.certificate_.residuals < 1e-4).all()
+
+
+def test_squares_beyond_float64_are_refused_with_the_next_step(rng):
+    with pytest.raises(ValueError, match=r"overflow float64[\s\S]*divide"):
+        PCA().fit(rng.standard_normal((50, 3)) * 1e200)
+
+
+@pytest.mark.parametrize("size", [1e-155, 1e-160, 1e-170, 1e-310])
+@pytest.mark.parametrize("solver", EXACT)
+@pytest.mark.parametrize("shape", [(50, 3), (3, 50), (2000, 100)])
+def test_squares_below_float64_are_refused_and_not_taken_for_constant_columns(
+    size, solver, shape, rng
+):
+    X = rng.standard_normal(shape)
+    for scale in (None, "unit"):
+        with pytest.raises(NotFiniteError, match=r"column 0 is too small[\s\S]*multiply"):
+            PCA(2, svd_solver=solver, scale=scale).fit(size * X)
+    # A small column among others takes part as far as it counts.
+    X[:, 1] *= size
+    model = PCA(2, svd_solver=solver).fit(X)
+    X[:, 1] = 0.0
+    expected = PCA(2, svd_solver=solver).fit(X).explained_variance_
+    np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
+    with pytest.raises(ConstantColumnError, match="column 1"):
+        PCA(2, svd_solver=solver, scale="unit").fit(X)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["array", "large array", "sparse", pytest.param("tensor", marks=pytest.mark.engines)],
+)
+def test_scores_are_right_where_the_axes_over_the_scale_overflow_float32(form, rng):
+    # Threads share the rows of a large array.
+    X = (rng.standard_normal((2**18 if form == "large array" else 300, 3)) * 1e-39).astype("f4")
+    model = PCA(3, scale="unit").fit(X)
+    if form == "sparse":
+        given = sp.csr_array(X)
+    elif form == "tensor":
+        given = pytest.importorskip("torch").from_numpy(X)
+    else:
+        given = X
+    scores = np.asarray(model.transform(given))
+    assert scores.dtype == np.float32
+    Z = X.astype("f8")
+    expected = (Z - model.mean_) / Z.std(axis=0, ddof=1) @ model.components_.T.astype("f8")
+    # The components have float32 precision, as the scores have.
+    np.testing.assert_allclose(scores, expected, atol=16 * np.finfo("f4").eps)
+
+
+def test_scores_that_overflow_are_refused_with_their_row(rng):
+    X = (rng.standard_normal((300, 3)) * 1e-39).astype("f4")
+    model = PCA(3, scale="unit").fit(X)
+    X[7] = 1e3
+    with pytest.raises(NotFiniteError, match=r"scores of row 7 overflow float32[\s\S]*float64"):
+        model.transform(X)
+    assert np.isfinite(model.transform(X.astype("f8"))).all()
+
+
+def test_rows_whose_squares_are_subnormal_are_removed(rng):
+    """The rounding of such squares does not mean that rows are removed that were not there."""
+    rows, extra = 1e-163 * rng.standard_normal((60, 20)), 3e-161 * rng.standard_normal((60, 20))
+    model = PCA(svd_solver="covariance_eigh").partial_fit(rows).partial_fit(extra)
+    with pytest.raises(NotFiniteError, match="the spread of column 0 is too small"):
+        _ = model.forget(extra).explained_variance_

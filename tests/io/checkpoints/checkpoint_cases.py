@@ -1,0 +1,116 @@
+"""Rows, models and checks that the tests in this folder share."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from faults.disk import Stopped, contents, stop_after
+from princomp import PCA
+
+N, P = 2_600, 12  # ten blocks of 256 rows, and one of 40
+
+
+def table(dtype=np.float64):
+    rng = np.random.default_rng(11)
+    turn = np.linalg.qr(rng.standard_normal((P, P)))[0]
+    return (rng.standard_normal((N, P)) * 0.7 ** np.arange(P) @ turn + 5).astype(dtype)
+
+
+def tiny(dtype=np.float32):
+    """Columns so unequal that float32 products, then float64 ones, do not resolve the last."""
+    rng = np.random.default_rng(12)
+    return (rng.standard_normal((N, P)) * 10.0 ** -np.arange(P)).astype(dtype)
+
+
+def collinear():
+    """Two columns that only float64 tells apart, whatever they are divided by."""
+    X = table()
+    X[:, 1] = X[:, 0] + 1e-10 * X[:, 1]
+    return X
+
+
+def holed():
+    X = table()
+    X[np.random.default_rng(13).integers(0, N, 60), 3] = np.nan
+    return X
+
+
+def npy(folder, X):
+    np.save(folder / "rows.npy", X)
+    return folder / "rows.npy"
+
+
+def several(folder, X):
+    cuts = [0, 700, 701, 1_900, N]
+    for i, (a, b) in enumerate(itertools.pairwise(cuts)):
+        np.save(folder / f"part{i}.npy", X[a:b])
+    return folder / "part*.npy"
+
+
+def csv(folder, X):
+    # Seventeen digits, so that the file holds the same numbers.
+    pd.DataFrame(X).add_prefix("c").to_csv(folder / "rows.csv", index=False, float_format="%.17g")
+    return folder / "rows.csv"
+
+
+WEIGHTS = np.random.default_rng(14).integers(0, 3, N)
+
+# How, what, and with what weights: each a way through a fit that keeps its own things on disk.
+ROUTES = {
+    "moments": ({}, table(), None),
+    "moments of float32": ({"n_components": 2}, table(np.float32), None),
+    "products in float64, then the triangle": ({}, tiny(), None),
+    "the triangle after float64": ({}, tiny(np.float64), None),
+    "triangle": ({"svd_solver": "full"}, table(), None),
+    "triangle with weights": ({"svd_solver": "full"}, table(), WEIGHTS),
+    "krylov": ({"svd_solver": "krylov", "n_components": 2}, table(), None),
+    "krylov of float32": ({"svd_solver": "krylov", "n_components": 2}, table(np.float32), None),
+    "krylov to a fraction": ({"svd_solver": "krylov", "n_components": 0.9}, table(), WEIGHTS),
+    "krylov, scaled": ({"svd_solver": "krylov", "n_components": 1, "scale": "unit"}, holed(), None),
+    "sketch": ({"svd_solver": "sketch", "n_components": 2}, table(), None),
+    "sketch of ranges": (
+        {"svd_solver": "sketch", "n_components": 2, "scale": "range"},
+        table(),
+        WEIGHTS,
+    ),
+    "ranges": ({"scale": "range"}, table(), None),
+    "ranges, then the triangle": ({"scale": "range"}, collinear(), None),
+    "rows with holes": ({"missing": "drop"}, holed(), None),
+    "rows with holes and ranges": ({"missing": "drop", "scale": "range"}, holed(), WEIGHTS),
+    "weights": ({"n_components": "mle"}, table(), WEIGHTS),
+    "lanczos on the scatter": ({"svd_solver": "arpack", "n_components": 2}, table(), None),
+}
+
+for _options, _X, _ in ROUTES.values():
+    if np.isnan(_X).any():
+        _options.setdefault("missing", "drop")
+
+
+def fit(X, options, weights=None, **more):
+    return PCA(**options).fit(X, sample_weight=weights, **more)
+
+
+def stopped_after_each_word(given, options, weights, ck):
+    """Fit, stopped after its first word, then again after the next …: (number, rows, done) each."""
+    heard = []
+    for _ in range(1_000):
+        words, hear = stop_after(1)
+        try:
+            model = fit(given(), options, weights, progress=hear, checkpoint=ck)
+        except Stopped:
+            (word,) = words
+            heard.append((word.number, word.rows, word.done))
+            continue
+        assert not words
+        return model, heard
+    raise AssertionError("no progress")
+
+
+def _begun(X, ck, options=None, weights=None):
+    with pytest.raises(Stopped):
+        fit(X, options or {"n_components": 2}, weights, progress=stop_after(3)[1], checkpoint=ck)
+    return contents(ck.parent)

@@ -1,0 +1,310 @@
+"""A checkpoint is continued only by the run that wrote it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from checkpoint_cases import (
+    WEIGHTS,
+    N,
+    P,
+    _begun,
+    csv,
+    fit,
+    npy,
+    several,
+    stopped_after_each_word,
+    table,
+)
+
+from faults.disk import Stopped, bits, contents, stop_after
+from princomp import PCA
+from princomp.errors import (
+    CheckpointError,
+    MemoryLimitError,
+    ParameterError,
+)
+from princomp.io.checkpoint import Checkpoint
+from princomp.rules import Decision
+
+# ---- of which run ------------------------------------------------------------------------------
+
+
+CHANGES = [
+    ({"n_components": 3}, "n_components was 2 and is 3"),
+    ({"n_components": 0.5}, "n_components was 2 and is 0.5"),
+    ({"n_components": None}, "n_components was 2 and is None"),
+    ({"svd_solver": "full"}, "solver was auto and is full"),
+    ({"scale": "unit"}, "scale was None and is unit"),
+    ({"scale": np.arange(1.0, P + 1)}, "scale was None and is digest"),
+    ({"center": False}, "center was True and is False"),
+    ({"missing": "drop"}, "drop was False and is True"),
+    ({"tol": 1e-3}, r"tol was 0\.0 and is 0\.001"),
+    ({"decay": 0.5}, r"decay was 1\.0 and is 0\.5"),
+    ({"random_state": 3}, "random_state was None and is 3"),
+]
+
+
+@pytest.mark.parametrize(("change", "reported"), CHANGES)
+def test_another_parameter_is_refused_by_name(change, reported, tmp_path, ck):
+    file = npy(tmp_path, table())
+    before = _begun(file, ck)
+    with pytest.raises(CheckpointError, match=reported) as caught:
+        fit(file, {"n_components": 2, **change}, checkpoint=ck)
+    assert caught.value.place["file"] == str(ck)
+    assert "same input and parameters" in caught.value.hint
+    assert contents(ck.parent) == before
+    assert bits(fit(file, {"n_components": 2}, checkpoint=ck)) == bits(PCA(2).fit(file))
+
+
+@pytest.mark.parametrize("change", [{"memory_limit": "3GB"}, {"whiten": True}, {"copy": False}])
+def test_what_changes_no_sum_may_differ(change, tmp_path, ck):
+    file = npy(tmp_path, table())
+    _begun(file, ck)
+    words, hear = stop_after(None)
+    model = fit(file, {"n_components": 2, **change}, checkpoint=ck, progress=hear)
+    assert words[0].rows == 4 * 256
+    assert bits(model) == bits(PCA(2).fit(file))
+
+
+def test_a_resumed_run_keeps_the_plan_that_its_memory_limit_made(tmp_path, ck):
+    """The limit decides the room of a Krylov search, and so its passes and its bits."""
+    X = np.random.default_rng(8).standard_normal((600, 400))
+    file = npy(tmp_path, X)
+    options = {"svd_solver": "krylov", "n_components": 3}
+    limit, refused = 2**32, 1
+    while limit - refused > 1:
+        middle = (limit + refused) // 2
+        limit, refused = (middle, refused) if _allows(file, options, middle) else (limit, middle)
+    whole, roomy = (fit(file, {**options, "memory_limit": m}) for m in (limit, "4GB"))
+    with pytest.raises(Stopped):
+        fit(
+            file,
+            {**options, "memory_limit": limit},
+            progress=stop_after(4)[1],
+            checkpoint=ck,
+        )
+    again = fit(file, {**options, "memory_limit": "4GB"}, checkpoint=ck)
+    assert bits(again) == bits(whole)
+    assert whole.plan_.passes != roomy.plan_.passes  # else nothing would be shown here
+
+
+def _allows(file, options, limit):
+    from princomp import plan
+
+    try:
+        plan(file, **options, memory_limit=limit)
+    except MemoryLimitError:
+        return False
+    return True
+
+
+def test_numbers_of_numpy_and_lists_are_the_numbers_they_are(tmp_path, ck):
+    file = npy(tmp_path, table())
+    scale = np.arange(1.0, P + 1)
+    _begun(file, ck, {"n_components": 2, "scale": scale, "n_oversamples": 10, "tol": 0.5})
+    options = {"n_components": np.int64(2), "scale": scale.copy(), "n_oversamples": np.int64(10)}
+    words, hear = stop_after(None)
+    fit(file, {**options, "tol": np.float64(0.5)}, checkpoint=ck, progress=hear)
+    assert words[0].rows == 4 * 256
+
+
+def test_divisors_that_differ_in_the_last_digit_are_different(tmp_path, ck):
+    X = np.random.default_rng(2).standard_normal((700, 80))
+    one = np.arange(1.0, 81)
+    other = one.copy()
+    other[40] += 1e-9
+    file = npy(tmp_path, X)
+    for of in (np.array, list, pd.Series):
+        with pytest.raises(Stopped):
+            PCA(2, scale=of(one)).fit(file, progress=stop_after(1)[1], checkpoint=ck)
+        with pytest.raises(CheckpointError, match="scale was"):
+            PCA(2, scale=of(other)).fit(file, checkpoint=ck)
+        PCA(2, scale=of(one)).fit(file, checkpoint=ck)
+        Checkpoint.remove(ck)
+
+
+def test_a_random_state_is_known_by_what_it_will_draw(ck):
+    X = table()
+
+    def stopped(state):
+        with pytest.raises(Stopped):
+            PCA(2, random_state=state).fit(X, progress=stop_after(2)[1], checkpoint=ck)
+
+    stopped(np.random.RandomState(5))
+    PCA(2, random_state=np.random.RandomState(5)).fit(X, checkpoint=ck)
+    with pytest.raises(CheckpointError, match="random_state was a RandomState"):
+        PCA(2, random_state=np.random.RandomState(6)).fit(X, checkpoint=ck)
+    Checkpoint.remove(ck)
+    for make in (np.random.PCG64, np.random.MT19937):
+        stopped(np.random.Generator(make(5)))
+        with pytest.raises(CheckpointError, match="random_state was a Generator"):
+            PCA(2, random_state=np.random.Generator(make(6))).fit(X, checkpoint=ck)
+        PCA(2, random_state=np.random.Generator(make(5))).fit(X, checkpoint=ck)
+        Checkpoint.remove(ck)
+
+
+class Half:
+    """A rule that keeps what is above a share of the largest variance; it has no repr."""
+
+    name, needs = "half", "all"
+
+    def __init__(self, share, inner=None):
+        self.share, self.inner = share, inner
+
+    def decide(self, known):
+        k = int((known.variances > self.share * known.variances[0]).sum())
+        return Decision(self.name, k, "it was asked for", "variance", (), None, 0)
+
+
+@dataclass
+class Shown(Half):
+    """The same, with the repr of a dataclass."""
+
+    share: float
+
+
+@pytest.mark.parametrize("make", [Half, Shown, lambda share: Half(0.1, np.full(2000, share))])
+def test_an_own_rule_is_known_again_by_its_parameters(make, ck):
+    """As in another process: the rule is another object, and so at another place."""
+    X = table()
+    whole = PCA(make(0.5)).fit(X)
+    first = make(0.5)
+    with pytest.raises(Stopped):
+        PCA(first).fit(X, progress=stop_after(2)[1], checkpoint=ck)
+    with pytest.raises(CheckpointError, match="n_components was"):
+        PCA(make(0.25)).fit(X, checkpoint=ck)
+    resumed = PCA(make(0.5)).fit(X, checkpoint=ck)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+
+
+@pytest.mark.parametrize("inner", [lambda: 0, object(), [object()]])
+def test_a_rule_that_cannot_be_known_again_is_refused_before_anything_is_written(inner, ck):
+    with pytest.raises(ParameterError, match="cannot be recognised when the run is resumed"):
+        PCA(Half(0.5, inner)).fit(table(), checkpoint=ck)
+    assert not Path(ck).exists()
+
+
+def test_an_infinite_tolerance_is_a_parameter_like_any_other(ck):
+    X = table()
+    with pytest.raises(Stopped):
+        PCA(2, tol=np.inf).fit(X, progress=stop_after(2)[1], checkpoint=ck)
+    PCA(2, tol=np.inf).fit(X, checkpoint=ck)
+    with pytest.raises(CheckpointError, match="tol was inf"):
+        PCA(2).fit(X, checkpoint=ck)
+
+
+def test_other_weights_are_refused_and_the_same_are_not(tmp_path, ck):
+    file = npy(tmp_path, table())
+    _begun(file, ck, weights=WEIGHTS)
+    other = WEIGHTS.copy()
+    other[-1] += 1
+    for weights in (None, other, np.ones(N)):
+        with pytest.raises(CheckpointError, match="sample_weight was"):
+            fit(file, {"n_components": 2}, weights, checkpoint=ck)
+    fit(file, {"n_components": 2}, WEIGHTS.astype(np.float32), checkpoint=ck)
+
+
+def test_a_file_of_another_time_size_or_name_is_refused_by_its_name(tmp_path, ck):
+    X = table()
+    file = npy(tmp_path, X)
+    now = file.stat().st_mtime_ns
+    before = _begun(file, ck)
+    for change in (
+        lambda: os.utime(file, ns=(now, now + 1)),
+        lambda: np.save(file, X[:-1]),
+        lambda: np.save(file, X.astype(np.float32)),
+    ):
+        change()
+        with pytest.raises(CheckpointError, match="input was") as caught:
+            PCA(2).fit(file, checkpoint=ck)
+        assert contents(ck.parent) == before
+        assert "another checkpoint" in caught.value.hint
+    os.utime(file, ns=(now, now))
+    np.save(file, X)
+    os.utime(file, ns=(now + 10**9, now + 10**9))
+    with pytest.raises(CheckpointError, match=re.escape(str(file))):
+        PCA(2).fit(file, checkpoint=ck)
+    os.utime(file, ns=(now, now))
+    moved = file.rename(file.with_name("moved.npy"))
+    with pytest.raises(CheckpointError, match=r"rows\.npy .* and is .*moved\.npy"):
+        PCA(2).fit(moved, checkpoint=ck)
+    moved.rename(file)
+    assert bits(PCA(2).fit(file, checkpoint=ck)) == bits(PCA(2).fit(X))
+
+
+def test_a_small_file_that_changed_is_refused_by_its_name(tmp_path, ck, monkeypatch):
+    monkeypatch.setattr("princomp.io.readers.files._SMALL", 2**25)
+    file = csv(tmp_path, table())
+    _begun(file, ck)
+    csv(tmp_path, table() + 1)
+    with pytest.raises(CheckpointError, match="another run: input was") as caught:
+        PCA(2).fit(file, checkpoint=ck)
+    assert "rows.csv" in caught.value.message
+
+
+def test_one_of_several_files_that_changed_is_named(tmp_path, ck):
+    pattern = several(tmp_path, table())
+    _begun(pattern, ck)
+    changed = tmp_path / "part2.npy"
+    now = changed.stat().st_mtime_ns
+    os.utime(changed, ns=(now, now + 10**9))
+    with pytest.raises(CheckpointError, match="part2") as caught:
+        PCA(2).fit(pattern, checkpoint=ck)
+    assert "part0" not in caught.value.message
+    os.utime(changed, ns=(now, now))
+    np.save(tmp_path / "part9.npy", table()[:5])
+    with pytest.raises(CheckpointError, match="input was"):
+        PCA(2).fit(pattern, checkpoint=ck)
+
+
+def test_other_columns_are_refused_by_name(ck):
+    X = pd.DataFrame(table()).add_prefix("c")
+    _begun(X, ck)
+    with pytest.raises(CheckpointError, match="columns was c0 and is height"):
+        PCA(2).fit(X.rename(columns={"c0": "height"}), checkpoint=ck)
+    with pytest.raises(CheckpointError, match=r"(input|columns) was"):
+        PCA(2).fit(X[list(X.columns[::-1])], checkpoint=ck)
+    with pytest.raises(CheckpointError, match=r"(input|columns) was"):
+        PCA(2).fit(X.drop(columns="c3"), checkpoint=ck)
+    with pytest.raises(CheckpointError, match="columns was"):
+        PCA(2).fit(X.to_numpy(), checkpoint=ck)
+
+
+@pytest.mark.parametrize("at", [0, 1, 9, 1300, N - 1])
+@pytest.mark.parametrize("of", [np.array, np.asfortranarray, sp.csr_array])
+def test_one_changed_number_of_a_table_in_memory_is_noticed(of, at, ck):
+    X = table()
+    _begun(of(X), ck)
+    X[at, 7] = np.nextafter(X[at, 7], 9)
+    with pytest.raises(CheckpointError, match=r"input was an array .* checksum"):
+        PCA(2).fit(of(X), checkpoint=ck)
+
+
+def test_two_rows_that_changed_places_are_another_table(ck):
+    X = table()
+    _begun(X, ck)
+    X[[40, 41]] = X[[41, 40]]
+    with pytest.raises(CheckpointError, match="input was"):
+        PCA(2).fit(X, checkpoint=ck)
+
+
+def test_sparse_rows_without_a_number_have_a_checksum_too(ck):
+    X = sp.csr_array((N, P))
+    model, _ = stopped_after_each_word(lambda: X, {}, None, ck)
+    assert (model.explained_variance_ == 0).all()
+
+
+def test_a_run_of_another_version_of_princomp_is_refused(tmp_path, ck, monkeypatch):
+    file = npy(tmp_path, table())
+    _begun(file, ck)
+    monkeypatch.setattr("princomp.core.runs.__version__", "99.1")
+    with pytest.raises(CheckpointError, match=r"princomp was .* and is 99\.1"):
+        PCA(2).fit(file, checkpoint=ck)

@@ -1,0 +1,21 @@
+"""Fixtures of the tests in this folder."""
+
+from __future__ import annotations
+
+import pytest
+from columnar_cases import FILES
+
+from princomp.io.readers import columnar_stream
+
+
+@pytest.fixture(params=FILES)
+def path(request, tmp_path):
+    return tmp_path / request.param
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Chunks of 64 numbers, batches joined to 8, so that small files have many."""
+    for name, value in [("_NUMBERS", 64), ("_DECODED", 32), ("_JOINED", 8), ("_LOOK", 16)]:
+        monkeypatch.setattr(columnar_stream, name, value)
+    monkeypatch.setattr(columnar_stream, "_PIECE", 3)

@@ -1,0 +1,32 @@
+"""Fixtures of the tests in this folder."""
+
+from __future__ import annotations
+
+import pytest
+from delimited_cases import packed
+
+from princomp.io.readers import delimited_stream
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="t.csv"):
+        path = tmp_path / name
+        content = content if isinstance(content, bytes) else content.encode()
+        path.write_bytes(packed(content, name))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Pieces of a few rows, while columns are judged by the first megabytes as ever."""
+    monkeypatch.setattr(delimited_stream, "_LEAST_TEXT", 100)
+    monkeypatch.setattr(delimited_stream, "_MOST_TEXT", 100)
+
+
+@pytest.fixture
+def short_head(monkeypatch, small_pieces):
+    """Columns are judged by the first 100 to 150 bytes."""
+    monkeypatch.setattr(delimited_stream, "_HEAD", 100)

@@ -1,0 +1,192 @@
+"""CSV and TSV in chunks: the rows of the file read whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from delimited_cases import EXAMPLE, Counted, gathered, opened, same_as_whole
+
+from princomp.errors import (
+    InputNotFoundError,
+)
+from princomp.io.readers import delimited_stream
+from princomp.io.readers.columns import Selection
+from princomp.io.readers.delimited_pieces import Dialect
+
+LAWFUL = {
+    "missing": 'a,b\n1,\nNA,2\n"",nan\nn/a,-inf\n null ,4\n',
+    "no cell": "a,b\n1,\n2,\n",
+    "ways to write": "a,b\n+1.5,1\n-.5e-3,2\n5.,3\n1E5,4\n 7 ,5\n1e400,6\n",
+    "truth": "a,b,c\ntrue,1,x\nFALSE,2,y\n True,3,\n,4,z\n0,5,\n",
+    "dates": "day,stamp,x\n2020-01-02,2020-01-02T10:00:00Z,1\n2020-01-03,,2\n",
+    "text": "remark,x\nfine,1\n12,2\nwet,3\ndry,4\n",
+    "quotes": '"a\nz","x, y",s\n1,"2","q\nr"\n3,4,"a,b"\n5,6,"say ""no"""\n',
+    "inches": 'a,s\n1,5" pipe\n2,"y"\n3,5" "p"\n4,"q"r"s"\n',
+    "no last line end": "a,b\n1,2\n3,4",
+    "blank lines": "\n\na,b\n\n1,2\n\n\n3,4\n\n",
+    "one column": 'a\n1\n\n""\nNA\n2\n',
+    "large": "a,b\n9007199254740992,1e300\n1,9007199254740993\n",
+    "long but fine": "a\n00000000000000000000001\n2\n",
+    "unnamed": ",a, b \n1,2,3\n4,5,6\n",
+    "foreign": "größe,東\n1,2\n3,4\n",
+}
+
+
+@pytest.mark.parametrize("name", [".csv", ".tsv", ".CSV.gz", ".tsv.zst"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("case", LAWFUL)
+def test_rows_are_those_of_the_file_read_whole(write, small_pieces, case, end, name):
+    text = LAWFUL[case].replace("\n", end).replace(",", "\t" if "tsv" in name else ",")
+    same_as_whole(write(text, "t" + name))
+    same_as_whole(write("\ufeff" + text, "t" + name))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"id_column": "State"},
+        {"columns": ["Rape", "Murder"]},
+        {"exclude": ["Rape", "State"]},
+        {"columns": ["Assault"], "id_column": "State"},
+        {"exclude": ["State"], "id_column": "Murder"},
+    ],
+)
+def test_columns_ids_and_notes_are_those_of_the_file_read_whole(small_pieces, options):
+    source = same_as_whole(EXAMPLE, **options)
+    assert len(list(source.chunks())) > 5
+    assert source.repeatable
+    assert source.nbytes == EXAMPLE.stat().st_size
+
+
+def test_ids_keep_their_text(write, small_pieces):
+    source = opened(write("code,x\n" + "007,1\nNA,2\n,3\n 1.50 ,4\n" * 50), id_column="code")
+    assert gathered(source)[1] == ["007", "NA", None, " 1.50 "] * 50
+
+
+def test_numbers_are_rounded_correctly(write, small_pieces):
+    x = np.random.default_rng(0).integers(0, 2**64, 2_000, dtype=np.uint64).view(np.float64)
+    x = x[np.isfinite(x)]
+    path = write("a\n" + "\n".join(map(repr, x.tolist())) + "\n")
+    assert gathered(opened(path))[0].tobytes() == x.tobytes()
+
+
+def test_blanks_of_every_kind_may_stand_around_numbers_in_every_piece(write, short_head):
+    path = write("a,b\n" + "1,2\n" * 100 + "\u20037\u2003,2\n" + "1, NA \n" * 10)
+    data = gathered(opened(path))[0]
+    assert data[100].tolist() == [7, 2]
+    assert np.isnan(data[101:, 1]).all()
+
+
+def test_a_second_sweep_gives_the_same(small_pieces):
+    source = opened(EXAMPLE)
+    first = gathered(source)[0]
+    half = source.chunks()
+    next(half)
+    np.testing.assert_array_equal(gathered(source)[0], first)
+    half.close()
+
+
+def test_sweeps_may_start_at_any_row(write, small_pieces):
+    rows = "".join(f'{i},"x\ny, ""{"z" * (i % 7)}"\n' + "\n" * (i % 3) for i in range(60))
+    source = opened(write("a,s\n" + rows), id_column="s")
+    data, ids = gathered(source)
+    assert data[:, 0].tolist() == list(range(60))
+    for start in range(63):
+        later, names = gathered(source, start)
+        assert later[:, 0].tolist() == list(range(start, 60))
+        assert names == ids[start:]
+
+
+def test_what_was_opened_is_closed_with_the_iterator(write, monkeypatch, small_pieces):
+    streams = []
+    binary = Dialect.binary
+
+    def watched(self):
+        streams.append(binary(self))
+        return streams[-1]
+
+    monkeypatch.setattr(Dialect, "binary", watched)
+    source = opened(write("a,b\n" + "1,2\n" * 500))
+    chunks = source.chunks()
+    next(chunks)
+    assert not streams[-1].closed
+    chunks.close()
+    gathered(source)
+    assert len(streams) >= 3
+    assert all(stream.closed for stream in streams)
+
+
+def test_the_identity_is_that_of_the_file(write):
+    path = write("a,b\n1,2\n")
+    source = opened(path)
+    (identity,) = source.file_states()
+    assert (identity.file, identity.size) == (str(path), 8)
+    assert source.place_of(3).row == 3
+    path.unlink()
+    with pytest.raises(InputNotFoundError):
+        source.file_states()
+    with pytest.raises(InputNotFoundError):
+        gathered(source)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """30 MB of numbers, a quoted text with line ends among them."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((75_000, 20))
+    columns = {f"c{j}": x[:, j] for j in range(20)}
+    columns["s"] = [f"{i}\nand, more" if i % 9 == 0 else str(i) for i in range(len(x))]
+    path = tmp_path_factory.mktemp("large") / "t.csv"
+    pa.csv.write_csv(pa.table(columns), path)
+    return path, x
+
+
+def test_a_large_file_comes_in_moderate_chunks(large):
+    path, x = large
+    source = opened(path, id_column="s")
+    sizes, row = [], 0
+    for chunk in source.chunks():
+        np.testing.assert_array_equal(chunk.data, x[row : row + len(chunk.data)])
+        assert chunk.ids[0].split("\n")[0] == str(row)
+        sizes.append(chunk.data.size)
+        row += len(chunk.data)
+    assert row == len(x)
+    assert len(sizes) > 5
+    assert min(sizes[:-1]) > 2**16
+    assert max(sizes) < 2**20
+
+
+def test_only_a_few_pieces_are_read_ahead(large):
+    path = large[0]
+    with path.open("rb") as file:
+        counted = Counted(file)
+        source = delimited_stream.DelimitedSource(
+            Dialect(path, ",", None), counted, Selection(exclude=("s",)), once=True
+        )
+        assert counted.taken <= 8 << 20
+        chunks = source.chunks()
+        next(chunks)
+        assert counted.taken <= 24 << 20
+        chunks.close()
+
+
+def test_narrow_numbers_make_no_larger_chunks(write):
+    path = write("a,b,c,d\n" + "1,2,3,4\n" * 500_000)
+    assert max(chunk.data.size for chunk in opened(path).chunks()) <= 2**19
+
+
+def test_rows_wider_than_a_piece_are_read(write, small_pieces):
+    p = 2_000
+    row = ",".join(["0." + "123456789" * 70] * p)
+    source = opened(write(",".join(f"c{j}" for j in range(p)) + f"\n{row}\n{row}\n"))
+    assert gathered(source)[0].shape == (2, p)
+
+
+def test_names_longer_than_the_text_judged_by_are_read(write, short_head):
+    names = [f"column with a long name {j}" for j in range(40)]
+    source = opened(write(",".join(names) + "\n" + (",".join(["1"] * 40) + "\n") * 3))
+    assert source.columns == tuple(names)
+    assert gathered(source)[0].shape == (3, 40)

@@ -1,0 +1,297 @@
+"""CSV and TSV in chunks: what is refused, with row and line; damaged files."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from delimited_cases import EXAMPLE, Counted, gathered, opened, same_as_whole, whole
+
+from princomp.errors import (
+    ColumnError,
+    InputNotFoundError,
+    MalformedFileError,
+    MissingLibraryError,
+    NotNumericError,
+    ParameterError,
+    PrincompError,
+    ShapeError,
+)
+from princomp.io.readers import delimited_pieces
+from princomp.io.readers.delimited_pieces import Dialect, count_lines, pieces_of
+from princomp.io.readers.read_options import ReadOptions
+
+
+def refused(error, path, **options):
+    with pytest.raises(error) as caught:
+        gathered(opened(path, **options))
+    assert type(caught.value) is error
+    assert caught.value.place["file"] == str(path)
+    assert caught.value.hint
+    return caught.value
+
+
+UNLAWFUL = {
+    "empty": "",
+    "blank": "\n\n",
+    "names only": "a,b\n",
+    "half a line": "a,b",
+    "ragged": 'a,b\n1,"2"\n"3\n",4\n\n5\n6,7\n',
+    "one bad cell": "a,b\n" + "1,2\n" * 16 + "1,abc\n1,3\n",
+    "text above": 't,a\n"x\ny",1\n\n"z",2\n"w",b\n',
+    "open quote": 'a,s\n1,"x"\n2,"y\n3,4\n',
+    "ragged open quote": 'a,s,t\n1,"x",1\n2,"y\n3,4\n',
+    "twice": "a,b,a\n1,2,3\n",
+    "numbers first": "1,2\n3,4\n",
+    "zero byte": b"a,s\n1,x\n2,\0\0\0\n3,y\n",
+    "zeros at the end": b"a,b\n1,2\n3,4\n" + bytes(50),
+    "only text": "a,b\nx,y\n",
+    "long": "a,b\n1,1\n2,9007199254740993\n",
+    "very long": "a,b\n1,1\n2," + "1" * 5000 + "\n",
+}
+
+
+@pytest.mark.parametrize("case", UNLAWFUL)
+def test_what_is_refused_of_a_whole_file_is_refused_alike(write, case):
+    path = write(UNLAWFUL[case])
+    with pytest.raises(PrincompError) as caught:
+        whole(path)
+    error = refused(type(caught.value), path)
+    assert str(error) == str(caught.value)
+    assert error.place == caught.value.place
+
+
+@pytest.mark.parametrize(
+    ("error", "options"),
+    [
+        (ColumnError, {"columns": ["murder"]}),
+        (ColumnError, {"exclude": ["x", "y"]}),
+        (ColumnError, {"id_column": "Stat"}),
+        (ColumnError, {"columns": ["Rape"], "exclude": ["Rape"]}),
+        (NotNumericError, {"columns": ["Murder", "State"]}),
+        (ShapeError, {"exclude": ["Murder", "Assault", "UrbanPop", "Rape"]}),
+    ],
+)
+def test_columns_are_checked_on_opening(error, options):
+    with pytest.raises(error) as caught:
+        whole(EXAMPLE, **options)
+    assert str(refused(error, EXAMPLE, **options)) == str(caught.value)
+    with pytest.raises(ParameterError, match="empty list"):
+        opened(EXAMPLE, columns=[])
+
+
+def test_a_missing_file_and_a_missing_library_are_named(tmp_path, monkeypatch):
+    refused_missing = tmp_path / "no.csv"
+    with pytest.raises(InputNotFoundError):
+        opened(refused_missing)
+    for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert refused(MissingLibraryError, EXAMPLE).hint == "pip install 'princomp[cli]'"
+
+
+GOOD = "a,b,s\n" + "1,2,x\n" * 60  # lines 1 to 61, rows 1 to 60
+
+
+def late(write, last, **options):
+    """Find what is wrong with a last line, after a good start."""
+    last = last if isinstance(last, bytes) else last.encode()
+    path = write(GOOD.encode() + last)
+    opened(path, **options)
+    return path
+
+
+def test_a_late_bad_cell_is_named_with_row_line_and_value(write, short_head):
+    path = late(write, '1,2,"u\nv"\n\n1,abc,x\n1,2,x\n')
+    error = refused(NotNumericError, path)
+    assert "column 'b' row 61 (line 65): 'abc' is not a number" in str(error)
+    assert error.place == {"file": str(path), "column": "b", "row": 61, "line": 65}
+    assert "exclude 'b'" in error.hint
+    points = ReadOptions(decimal=".")
+    path = late(write, '"1,5",2,x\n', options=points)
+    error = refused(NotNumericError, path, options=points)
+    assert (error.place["row"], error.place["column"]) == (60, "a")
+    assert "decimal comma" in error.hint
+    long = str(refused(NotNumericError, late(write, f"1,{'long ' * 100},x\n")))
+    assert "…' is not a number" in long
+    assert len(long) < 300
+
+
+def test_rows_before_a_late_fault_are_given(write, short_head):
+    chunks, rows = opened(late(write, "1,2,x\n" * 100 + "1,abc,x\n")).chunks(), 0
+    with pytest.raises(NotNumericError):  # noqa: PT012 - it is the last of many calls
+        while True:
+            rows += len(next(chunks).data)
+    assert 150 <= rows <= 160
+
+
+@pytest.mark.parametrize("start", [1, 30, 59, 60])
+def test_a_fault_after_a_late_start_has_its_place(write, short_head, start):
+    with pytest.raises(NotNumericError) as caught:
+        gathered(opened(late(write, "1,abc,x\n")), start)
+    assert (caught.value.place["row"], caught.value.place["line"]) == (60, 62)
+
+
+def test_late_ragged_rows_are_refused_with_row_and_line(write, short_head):
+    for last, fields in (("1,2\n", "2 fields"), ("1,2,x,y\n1,2,x\n", "4 fields"), ("7", "1 field")):
+        error = refused(MalformedFileError, late(write, last))
+        assert f"row 60 (line 62) has {fields}, but the first line names 3" in str(error)
+        assert (error.place["row"], error.place["line"]) == (60, 62)
+
+
+def test_a_late_quote_that_is_never_closed_is_refused(write, short_head):
+    for rest in ("", "1,2,x\n", '1,2,""\n1,2,x\n', "1,2,x\n" * 5_000):
+        error = refused(MalformedFileError, late(write, '1,2,"y\n' + rest))
+        assert "a quote opened in line 62 is never closed" in str(error)
+        assert error.place["line"] == 62
+
+
+def test_a_quote_left_open_in_a_large_file_does_not_swallow_it(write, monkeypatch, short_head):
+    monkeypatch.setattr(delimited_pieces, "LONGEST_ROW", 1000)
+    error = refused(MalformedFileError, late(write, '1,2,"y\n' + "1,2,x\n" * 2_000_000))
+    assert "line 62 is never closed" in str(error)
+    error = refused(MalformedFileError, late(write, "1,2,x\n" + "1" * 5000))
+    assert "the row that starts in line 63 does not end" in str(error)
+    counted = Counted(io.BytesIO(b'1,"2\n' + b"1,2\n" * 10_000))
+    (piece,) = pieces_of(Dialect(Path("t.csv"), ",", None), counted, 100)
+    assert piece.fault is not None
+    assert counted.taken < 5_000
+
+
+def test_late_bytes_that_are_not_utf8_are_refused_where_they_may_be_used(write, short_head):
+    utf8 = ReadOptions(encoding="utf-8")
+    path = late(write, "1,2,größe\n".encode("latin1"))
+    for options in ({}, {"id_column": "s"}):
+        error = refused(MalformedFileError, path, **options, options=utf8)
+        assert error.place["line"] == 62
+        assert "encoding" in error.hint
+    assert len(gathered(opened(path, exclude=["s"], options=utf8))[0]) == 61
+    assert len(gathered(opened(late(write, "1,2,größe\n")))[0]) == 61
+
+
+def test_late_zero_bytes_are_refused_with_their_line(write, short_head):
+    for last in (b"1,2,x\0\n", b"1,\0,x\n", bytes(100)):
+        error = refused(MalformedFileError, late(write, last))
+        assert error.place["line"] == 62
+        assert "zero byte" in str(error)
+
+
+def test_late_text_in_a_column_of_truths_is_refused(write, short_head):
+    path = write("a,b\n" + "true,1\n,2\nFALSE,3\n" * 20 + " TRUE ,4\n0.5,5\n")
+    error = refused(NotNumericError, path, columns=["a", "b"])
+    assert "column 'a' row 61 (line 63): '0.5' is neither true nor false" in str(error)
+    fine = write("a,b\n" + "true,1\n,2\nFALSE,3\n" * 20 + " TRUE ,4\n0,5\n")
+    assert gathered(opened(fine, columns=["a", "b"]))[0][-2:].tolist() == [[1, 4], [0, 5]]
+
+
+def test_a_column_without_a_cell_at_first_is_one_of_numbers(write, short_head):
+    start = "a,b\n" + "1,\n" * 60
+    assert gathered(opened(write(start + "1,7\n")))[0][-1, 1] == 7
+    assert refused(NotNumericError, write(start + "1,fine\n")).place["row"] == 60
+
+
+def test_late_integers_that_would_lose_digits_are_refused(write, short_head):
+    error = refused(NotNumericError, late(write, "9007199254740993,2,x\n"))
+    assert error.place == {"file": error.place["file"], "column": "a", "row": 60, "line": 62}
+    assert "2**53" in str(error)
+    # A fraction above says that the column holds rounded numbers; an exponent beside it, too.
+    for fine in ("0.5,2,x\n" + "1,2,x\n" * 90, "1e300,2,x\n"):
+        data = gathered(opened(late(write, fine + "9007199254740993,2,x\n")))[0]
+        assert data[-1, 0] == 2.0**53
+    assert gathered(opened(late(write, "9007199254740992,2,x\n")))[0][-1, 0] == 2.0**53
+
+
+def test_a_fraction_later_among_the_first_rows_counts(write, small_pieces):
+    text = "a\n" + "1\n" * 10 + "9007199254740993\n" + "1\n" * 100 + "0.5\n"
+    same_as_whole(write(text))
+
+
+def numbers_and_text(rows):
+    rng = np.random.default_rng(1)
+    x = np.round(rng.standard_normal((rows, 3)), 6)
+    text = "".join(
+        f'"row {i},\n{i}",' + ",".join(map(repr, r)) + "\n" for i, r in enumerate(x.tolist())
+    )
+    return x, ("s,a,b,c\n" + text).encode()
+
+
+@pytest.mark.parametrize("sizes", ["small_pieces", "short_head"])
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.csv.zst"])
+def test_a_file_cut_anywhere_is_found_or_is_a_shorter_table(write, name, sizes, request):
+    request.getfixturevalue(sizes)
+    x, text = numbers_and_text(120)
+    path = write(text, name)
+    content = path.read_bytes()
+    np.testing.assert_array_equal(gathered(opened(path))[0], x)
+    found = 0
+    for i in range(64):
+        path.write_bytes(content[: len(content) * i // 64])
+        try:
+            data = gathered(opened(path))[0]
+        except PrincompError as error:
+            assert error.place["file"] == str(path)  # noqa: PT017 - either end is valid
+            found += 1
+        else:
+            assert name == "t.csv"
+            assert len(data) < 120
+            np.testing.assert_array_equal(data[:-1], x[: len(data) - 1])
+            np.testing.assert_array_equal(data, whole(path).data)
+    assert found >= (20 if name == "t.csv" else 64)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.csv.zst"])
+def test_a_changed_byte_never_escapes_as_a_foreign_error(write, name, short_head):
+    rng = np.random.default_rng(2)
+    path = write(numbers_and_text(60)[1], name)
+    content = path.read_bytes()
+    for at in rng.integers(0, len(content), 80).tolist():
+        changed = bytearray(content)
+        changed[at] ^= int(rng.integers(1, 256))
+        path.write_bytes(changed)
+        try:
+            gathered(opened(path))
+        except PrincompError as error:
+            assert str(error)  # noqa: PT017 - a change may also be a valid number
+
+
+def test_a_file_of_another_kind_is_refused(write):
+    hdf5 = b"\x89HDF\r\n\x1a\n"
+    for content in (b"PK\x03\x04" + bytes(100), b"PAR1" + bytes(50) + b"PAR1", hdf5):
+        refused(MalformedFileError, write(content))
+    path = write("", "t.csv.gz")
+    for content in (b"a,b\n1,2\n", b"PAR1" + bytes(50)):
+        path.write_bytes(content)
+        refused(MalformedFileError, path)
+
+
+def test_gzip_files_of_several_members_are_read_to_the_end(write):
+    path = write("", "t.csv.gz")
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n3,", mtime=0) + gzip.compress(b"4\n5,6\n", mtime=0))
+    assert gathered(opened(path))[0].tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+@pytest.mark.parametrize("tail", [0, 5, 2**16])
+def test_pieces_are_whole_records_however_marks_and_line_ends_stand(tmp_path, monkeypatch, tail):
+    monkeypatch.setattr(delimited_pieces, "_TAIL", tail)
+
+    def records(text):
+        return [r for r in csv.reader(io.StringIO(text.decode(), newline="")) if r]
+
+    rng = random.Random(1)
+    dialect = Dialect(tmp_path, ",", None)
+    left_open = 0
+    for _ in range(2_000):
+        weights = rng.choice([[4, 3, 3, 2, 1], [3, 2, 1, 2, 0], [2, 2, 6, 2, 1], [3, 2, 2, 0, 2]])
+        text = "".join(rng.choices('a,"\n\r', weights, k=rng.randint(1, 40))).encode()
+        pieces = list(pieces_of(dialect, io.BytesIO(text), rng.randint(1, 9)))
+        assert b"".join(piece.text for piece in pieces) == text
+        assert [r for piece in pieces for r in records(piece.text)] == records(text)
+        assert sum(count_lines(piece.text) for piece in pieces) == count_lines(text)
+        left_open += pieces[-1].fault is not None
+    assert 400 < left_open < 1_600

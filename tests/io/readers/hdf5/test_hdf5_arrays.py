@@ -1,0 +1,247 @@
+"""HDF5 arrays in chunks."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from hdf5_cases import gathered, read, refused
+
+from princomp.errors import (
+    ColumnError,
+    InputNotFoundError,
+    MalformedFileError,
+    MissingLibraryError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+)
+from princomp.io.readers import chunk_plan as pace
+from princomp.io.readers.h5ad import open_h5ad
+from princomp.io.readers.hdf5 import open_hdf5
+from princomp.io.readers.source import FileState, Source
+
+
+def save(path, **arrays):
+    with h5py.File(path, "w") as file:
+        for name, array in arrays.items():
+            file[name.replace("__", "/")] = array
+    return path
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", ">f4", "f8", ">f8", "i1", ">i8", "u8", "?", "g"])
+def test_numbers_of_every_real_kind_become_native_floats(tmp_path, dtype):
+    x = np.array([[1, 0, 1], [0, 1, 1]], dtype=dtype)
+    source = read(save(tmp_path / "t.h5", x=x))
+    assert source.shape == (2, 3)
+    assert source.columns is None
+    assert source.dtype == (np.float32 if dtype.endswith("f4") else np.float64)
+    np.testing.assert_array_equal(gathered(source), x.astype(float))
+    assert bool(source.notes) == (np.dtype(dtype).itemsize > 8)
+    assert source.nbytes == x.nbytes
+
+
+@pytest.mark.parametrize("tiles", [None, (7, 3), (1, 11), (50, 11), (101, 1), (64, 4), (30, 20)])
+@pytest.mark.parametrize("packed", [None, "gzip", "lzf"])
+@pytest.mark.parametrize("columns", [None, ["10", "2", "3"], ["4", "5", "6"]])
+def test_every_tiling_gives_the_same_rows_from_every_start(tmp_path, small, tiles, packed, columns):
+    if packed and not tiles:
+        tiles = True
+    x = np.random.default_rng(1).standard_normal((101, 11))
+    x[5, 5] = np.nan
+    path = tmp_path / "t.h5"
+    with h5py.File(path, "w") as file:
+        most = (None, None) if tiles else None
+        file.create_dataset("x", data=x, chunks=tiles, compression=packed, maxshape=most)
+    source = read(path, columns)
+    expected = x if columns is None else x[:, [int(name) for name in columns]]
+    for start in (0, 1, 6, 7, 8, 63, 64, 100, 101, 500):
+        np.testing.assert_array_equal(gathered(source, start), expected[start:])
+    assert max(len(chunk.data) for chunk in source.chunks()) * source.p <= 120
+
+
+def test_a_tile_is_decompressed_as_few_times_as_memory_allows(tmp_path, small):
+    x = np.arange(2_000.0).reshape(500, 4)
+    path = tmp_path / "t.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=x, chunks=(500, 1), compression="gzip")
+        file.create_dataset("y", data=x, chunks=(500, 1))
+        file.create_dataset("z", data=x, chunks=(50, 4), compression="gzip")
+    source = read(path, inside="x")
+    assert source.plan.times == 9
+    assert "tiles of 500 rows, each of which is read 9 times" in source.notes[0]
+    np.testing.assert_array_equal(gathered(source), x)
+    # What is planned with, in addition to what the library takes: the band.
+    assert source.reader == Source.reader + 56 * 4 * 8
+    # One column of the four: fewer bytes, so that the same tile is read in larger pieces.
+    assert read(path, ["1"], inside="x").plan.times == 2
+    for other in ("y", "z"):
+        assert (read(path, inside=other).plan.times, read(path, inside=other).notes) == (1, ())
+
+
+def test_a_tiling_that_would_take_days_is_refused(tmp_path, small, monkeypatch):
+    path = tmp_path / "t.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", (5_000, 4), "f8", chunks=(5_000, 1), compression="gzip")
+    error = refused(ParameterError, open_hdf5, path)
+    assert "read 81 times" in str(error)
+    assert "tiles of fewer rows" in error.hint
+
+
+def test_every_band_of_rows_is_read_once(small):
+    for tall, width in ((None, 10), (3, 10), (7, 10), (60, 10), (1_000, 10), (1, 100), (5, 100)):
+        for whole in (True, False):
+            found = pace.ChunkPlan.of(pace.Tiling(tall, 5, whole), width, 8 * width)
+            for start in (0, 1, 59, 60, 999):
+                pieces = list(found.pieces(start, 1_003))
+                assert [first for first, _ in pieces] == [start, *(last for _, last in pieces[:-1])]
+                assert pieces[-1][1] == 1_003
+                for first, last in pieces:
+                    assert first < last
+                    assert last - first <= found.read
+                    assert first // found.border == (last - 1) // found.border
+            assert found.border % (tall or 1) == 0
+
+
+def test_a_chunk_keeps_no_band_of_tiles_alive(tmp_path, small):
+    x = np.arange(480.0).reshape(60, 8)
+    path = tmp_path / "t.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=x, chunks=(30, 2), compression="gzip")
+    chunks = list(read(path).chunks())
+    assert len(chunks) > 2
+    for data, _ in chunks:
+        assert data.base is None
+
+
+def test_columns_are_named_by_the_attribute_if_it_is_a_list_of_different_texts(tmp_path):
+    x = np.arange(6.0).reshape(2, 3)
+    path = save(tmp_path / "t.h5", x=x)
+    for names in (["a", "größe", "c"], np.array([b"a", "größe".encode(), b"c"])):
+        with h5py.File(path, "a") as file:
+            file["x"].attrs["columns"] = names
+        source = read(path, ["c", "größe"])
+        assert source.columns == ("c", "größe")
+        assert source.unused == ("a",)
+        np.testing.assert_array_equal(gathered(source), x[:, [2, 1]])
+        assert read(path, exclude=["a"]).columns == ("größe", "c")
+        assert "Did you mean 'größe'" in refused(ColumnError, open_hdf5, path, ["große"]).hint
+    for names in ("abc", ["a", "b"], ["a", "a", "b"], [1, 2, 3], [["a", "b", "c"]], [b"\xff"] * 3):
+        with h5py.File(path, "a") as file:
+            file["x"].attrs["columns"] = names
+        assert read(path).columns is None
+
+
+def test_columns_without_names_are_numbers_in_range(tmp_path):
+    path = save(tmp_path / "t.h5", x=np.arange(6.0).reshape(2, 3))
+    np.testing.assert_array_equal(gathered(read(path, exclude=["1"])), [[0, 2], [3, 5]])
+    for name in ("3", "-1", "a", "01", "", "²"):
+        assert "from 0 to 2" in refused(ColumnError, open_hdf5, path, [name]).hint
+    refused(ColumnError, open_hdf5, path, ["1", "1"])
+    with pytest.raises(ParameterError, match="one string"):
+        read(path, "1")
+    assert "numbers only" in str(refused(ParameterError, open_hdf5, path, None, (), "0"))
+
+
+def test_the_only_table_is_taken_and_of_several_the_one_named(tmp_path):
+    x = np.arange(6.0).reshape(2, 3)
+    path = save(tmp_path / "t.h5", g__x=x, v=np.arange(3), s="text", t=np.array([[b"a"]]))
+    for inside in (None, "", "/", "g", "/g/x", "g/x/", "/g/"):
+        np.testing.assert_array_equal(gathered(read(path, inside=inside)), x)
+    save(path, x=x, g__y=x.astype("f4"), s="text")
+    error = refused(ParameterError, open_hdf5, path)
+    assert "g/y (2 × 3, float32), x (2 × 3, float64)" in str(error)
+    assert f"{path}::g/y" in error.hint
+    assert error.place["parameter"] == "inside"
+    assert read(path, inside="g").dtype == np.float32
+    error = refused(ParameterError, open_hdf5, path, inside="g/z")
+    assert "'g/z'" in str(error)
+    assert "Did you mean 'g/y'? There are: g/y (2 × 3, float32), s (a single value" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("array", "error", "words"),
+    [
+        (np.zeros(3), ShapeError, "1 dimensions"),
+        (np.zeros((2, 2, 2)), ShapeError, "3 dimensions"),
+        (np.zeros((0, 3)), ShapeError, "no rows"),
+        (np.zeros((2, 2), complex), NotNumericError, "complex"),
+        (np.zeros(2, [("a", "f8")]), NotNumericError, "records"),
+        (np.array([[b"a"]]), NotNumericError, "no numbers"),
+        (np.array([["a"]], h5py.string_dtype()), NotNumericError, "text"),
+        (np.array([[1, 2**53 + 1]]), NotNumericError, "column '1' row 0"),
+        (np.array([[2**53], [-(2**63)]]), NotNumericError, "row 1: the integer -92233720368547"),
+        (np.array([[2**64 - 1]], np.uint64), NotNumericError, "18446744073709551615"),
+    ],
+)
+def test_datasets_that_are_no_tables_are_refused(tmp_path, array, error, words):
+    path = save(tmp_path / "t.h5", x=array)
+    assert words in str(refused(error, open_hdf5, path, inside="x"))
+    if array.ndim != 2 or array.dtype.kind not in "iuf":
+        assert "x (" in str(refused(ShapeError, open_hdf5, path))
+
+
+def test_a_long_integer_is_named_with_its_row_in_the_file(tmp_path, small):
+    x = np.zeros((100, 3), np.int64)
+    x[77, 2] = 2**53 + 1
+    path = save(tmp_path / "t.h5", x=x)
+    error = refused(NotNumericError, open_hdf5, path, ["0", "2"])
+    assert error.place == {"file": str(path), "column": "2", "row": 77}
+    assert gathered(read(path, ["0", "1"])).shape == (100, 2)
+
+
+def test_frames_in_the_layout_of_pandas_are_refused(tmp_path):
+    path = save(tmp_path / "t.h5", df__block0_values=np.zeros((2, 2)))
+    with h5py.File(path, "a") as file:
+        file["df"].attrs["pandas_type"] = "frame"
+    for inside in (None, "df", "df/block0_values"):
+        assert "to_parquet" in refused(MalformedFileError, open_hdf5, path, inside=inside).hint
+    with h5py.File(path, "a") as file:
+        file["x"] = np.ones((3, 2))
+    assert read(path).shape == (3, 2)
+
+
+def test_a_file_that_is_none_is_refused(tmp_path):
+    with pytest.raises(InputNotFoundError):
+        read(tmp_path / "no.h5")
+    for content in (b"", b"a,b\n1,2\n", b"\x89HDF\r\n\x1a\n" + bytes(100)):
+        path = tmp_path / "t.h5"
+        path.write_bytes(content)
+        refused(MalformedFileError, open_hdf5, path)
+    with h5py.File(path, "w"):
+        pass
+    assert "it is empty" in str(refused(ShapeError, open_hdf5, path))
+
+
+def test_a_file_that_changes_its_shape_while_it_is_read_is_refused(tmp_path):
+    path = save(tmp_path / "t.h5", x=np.zeros((5, 2)))
+    source = read(path)
+    before = source.file_states()
+    save(path, x=np.zeros((4, 2)))
+    with pytest.raises(MalformedFileError, match="no longer as many"):
+        gathered(source)
+    assert source.file_states() != before
+    assert source.file_states() == (FileState.of(path),)
+
+
+@pytest.mark.parametrize("opener", [open_hdf5, open_h5ad])
+def test_without_h5py_the_extra_is_named(tmp_path, monkeypatch, opener):
+    path = save(tmp_path / "t.h5", X=np.zeros((5, 2)))
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    assert refused(MissingLibraryError, opener, path).hint == "pip install 'princomp[files]'"
+
+
+def test_a_source_can_be_copied_and_is_closed_when_left(tmp_path, small):
+    path = save(tmp_path / "t.h5", x=np.arange(60.0).reshape(20, 3))
+    for source in (copy.deepcopy(read(path)), pickle.loads(pickle.dumps(read(path)))):
+        chunks = source.chunks()
+        next(chunks)
+        chunks.close()
+        with h5py.File(path, "a"):
+            pass
+        assert source.repeatable
+        assert not source.random_access

@@ -1,0 +1,64 @@
+"""Objects that hold several tables are refused with the way to one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from princomp import PCA, KernelPCA, diagnostics, plots, report
+from princomp.errors import ParameterError
+
+X = np.random.default_rng(0).standard_normal((20, 4))
+HINTS = {"anndata.AnnData": "adata.to_df()", "xarray.Dataset": "to_dataframe()"}
+
+
+def stand_in(name):
+    """An object of a class of this name."""
+    module, _, kind = name.partition(".")
+    return type(kind, (), {"__module__": f"{module}.inside"})()
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_the_hint_says_how_to_get_one_table(name):
+    model, rows = PCA(2).fit(X), stand_in(name)
+    calls = [
+        PCA(2).fit,
+        PCA(2).fit_transform,
+        PCA(2).partial_fit,
+        KernelPCA(2).fit,
+        model.transform,
+        lambda rows: plots.scores(model, rows),
+        lambda rows: diagnostics.rows(model, rows),
+        lambda rows: report(model, rows),
+    ]
+    for call in calls:
+        with pytest.raises(ParameterError, match=f"^{name} holds several arrays") as caught:
+            call(rows)
+        assert HINTS[name] in caught.value.hint
+
+
+def test_what_the_hints_of_anndata_say_works():
+    anndata = pytest.importorskip("anndata")
+    pandas = pytest.importorskip("pandas")
+    names = [f"cell {i}" for i in range(20)]
+    adata = anndata.AnnData(X, pandas.DataFrame(index=names), pandas.DataFrame(index=list("abcd")))
+    with pytest.raises(ParameterError, match=r"anndata\.AnnData"):
+        PCA(2).fit(adata)
+    expected = PCA(2).fit(X).explained_variance_
+    assert np.array_equal(PCA(2).fit(adata.X).explained_variance_, expected)
+    model = PCA(2).fit(adata.to_df())
+    assert model.feature_names_in_.tolist() == list("abcd")
+    table = diagnostics.rows(model, adata.to_df(), frame="listing")
+    assert table["row"].tolist() == names
+
+
+def test_arrays_of_xarray_are_arrays_and_data_sets_are_refused():
+    xarray = pytest.importorskip("xarray")
+    array = xarray.DataArray(X, dims=("cell", "gene"))
+    expected = PCA(2).fit(X)
+    assert np.array_equal(PCA(2).fit(array).components_, expected.components_)
+    assert np.array_equal(expected.transform(array), expected.transform(X))
+    with pytest.raises(ParameterError, match=r"xarray\.Dataset"):
+        PCA(2).fit(xarray.Dataset({"x": array}))
+    with pytest.raises(ValueError, match="array with dim 3"):
+        PCA(2).fit(array.expand_dims("time"))

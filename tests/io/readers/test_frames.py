@@ -1,0 +1,254 @@
+"""Tables from frames given in Python: pandas, polars and pyarrow alike."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import subprocess
+import sys
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from princomp.errors import ColumnError, NotNumericError, ParameterError, ShapeError
+from princomp.io.readers.frames import from_frame, is_frame
+
+MAKERS = [pytest.param(make, id=make.__module__) for make in (pd.DataFrame, pl.DataFrame)]
+MAKERS.append(pytest.param(pa.table, id="pyarrow"))
+every_library = pytest.mark.parametrize("make", MAKERS)
+
+
+@every_library
+def test_numbers_booleans_and_nulls_become_floats(make):
+    frame = make({"f": [0.5, None, -np.inf], "i": [1, 2, None], "b": [True, False, True]})
+    table = from_frame(frame)
+    assert table.columns == ("f", "i", "b")
+    assert table.data.dtype == np.float64
+    np.testing.assert_array_equal(table.data, [[0.5, 1, 1], [np.nan, 2, 0], [-np.inf, np.nan, 1]])
+    assert table.ids is None
+    assert table.notes == ()
+    assert table.file is None
+
+
+@every_library
+def test_the_frame_is_never_written(make):
+    x = np.arange(4.0)
+    frame = make({"a": x})
+    table = from_frame(frame)
+    table.data[:] = -1
+    assert x.tolist() == [0, 1, 2, 3]
+    assert from_frame(frame).data[:, 0].tolist() == [0, 1, 2, 3]
+
+
+@every_library
+def test_float32_stays_only_where_all_used_columns_are(make):
+    single, double = np.ones(2, np.float32), np.ones(2)
+    frame = make({"a": single, "b": single, "c": double, "s": ["x", "y"]})
+    assert from_frame(frame, columns=["a", "b"]).data.dtype == np.float32
+    assert from_frame(frame, exclude=["c"], text="leave out").data.dtype == np.float32
+    assert from_frame(frame, exclude=["s"]).data.dtype == np.float64
+
+
+@every_library
+def test_text_is_refused_or_left_out(make):
+    frame = make({"x": [1.0, 2.0], "s": [None, "Alabama"]})
+    with pytest.raises(NotNumericError, match=r"column 's' row 1: 'Alabama' is not") as caught:
+        from_frame(frame)
+    assert caught.value.place == {"column": "s", "row": 1}
+    assert from_frame(frame, text="leave out").notes == ("left out 1 text column: s",)
+    with pytest.raises(NotNumericError, match="Alabama"):
+        from_frame(frame, columns=["s"], text="leave out")
+
+
+@every_library
+def test_dates_times_and_lists_are_text(make):
+    day = dt.datetime(2020, 1, 2)
+    frame = make({"x": [1.0], "d": [day], "u": [dt.timedelta(1)], "l": [[1, 2]], "b": [b"1"]})
+    assert from_frame(frame, text="leave out").columns == ("x",)
+    for name in "dulb":
+        with pytest.raises(NotNumericError, match=f"column '{name}' row 0"):
+            from_frame(frame, columns=[name])
+
+
+@every_library
+def test_numbers_written_as_text_need_a_request(make):
+    frame = make({"zip": ["01234", None, "2"], "x": [1.0, 2.0, 3.0]})
+    for text in ("error", "leave out"):
+        with pytest.raises(NotNumericError, match="row 0: the number '01234' is written as text"):
+            from_frame(frame, text=text)
+    np.testing.assert_array_equal(from_frame(frame, columns=["zip"]).data[:, 0], [1234, np.nan, 2])
+
+
+@every_library
+def test_columns_mostly_of_numbers_are_refused_and_not_left_out(make):
+    frame = make({"x": ["1", "2", "abc", None]})
+    with pytest.raises(NotNumericError, match=r"row 2: 'abc' .*1 of its 3 nonempty cells is not"):
+        from_frame(frame, text="leave out")
+
+
+@every_library
+def test_decimals_are_numbers(make):
+    frame = make({"d": [decimal.Decimal("1.25"), None]})
+    np.testing.assert_array_equal(from_frame(frame).data[:, 0], [1.25, np.nan])
+
+
+@every_library
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**63 - 1])
+def test_integers_that_would_lose_digits_are_refused(make, value):
+    for cells in ([1, value], [1, value, None]):
+        frame = make({"i": pd.array(cells, dtype="Int64") if make is pd.DataFrame else cells})
+        with pytest.raises(NotNumericError, match=rf"column 'i' row 1: the integer {value}"):
+            from_frame(frame)
+    assert from_frame(make({"i": [2**53]})).data[0, 0] == 2.0**53
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]),
+        pa.table([pa.array([1])] * 3, names=["a", "b", "a"]),
+    ],
+    ids=["pandas", "pyarrow"],
+)
+def test_duplicate_names_are_refused(frame):
+    assert is_frame(frame)
+    with pytest.raises(ColumnError, match="twice or more: a"):
+        from_frame(frame)
+
+
+@every_library
+def test_empty_frames_are_refused(make):
+    with pytest.raises(ShapeError, match="no rows"):
+        from_frame(make({"a": np.array([], float)}))
+    with pytest.raises(ShapeError, match="no column"):
+        from_frame(make({}))
+
+
+@every_library
+def test_columns_exclude_and_ids_are_obeyed(make):
+    frame = make({"n": ["x", None], "a": [1, 2], "b": [3, 4], "c": [5, 6]})
+    table = from_frame(frame, exclude=["b"], id_column="n")
+    assert table.columns == ("a", "c")
+    assert table.ids.tolist() == ["x", None]
+    assert from_frame(frame, columns=["c", "a"]).data.tolist() == [[5, 1], [6, 2]]
+    with pytest.raises(ColumnError, match="no column 'z'"):
+        from_frame(frame, columns=["z"])
+
+
+@every_library
+def test_entirely_empty_text_is_a_column_of_nan(make):
+    table = from_frame(make({"a": [1.0, 2.0], "e": [None, None], "s": ["", "NA"]}))
+    assert table.columns == ("a", "e", "s")
+    assert np.isnan(table.data[:, 1:]).all()
+
+
+def test_nullable_and_arrow_types_of_pandas_are_read():
+    frame = pd.DataFrame(
+        {
+            "i": pd.array([1, None], dtype="Int64"),
+            "f": pd.array([1.5, None], dtype="Float32"),
+            "b": pd.array([True, None], dtype="boolean"),
+            "ai": pd.array([1, None], dtype="int64[pyarrow]"),
+            "ab": pd.array([True, None], dtype="bool[pyarrow]"),
+            "ad": pd.array([decimal.Decimal(2), None], dtype=pd.ArrowDtype(pa.decimal128(9))),
+            "sp": pd.arrays.SparseArray([1.0, np.nan]),
+            "o": pd.Series([1, None], dtype=object),
+            "ob": pd.Series([True, None], dtype=object),
+        }
+    )
+    row = [1, 1.5, 1, 1, 1, 2, 1, 1, 1]
+    np.testing.assert_array_equal(from_frame(frame).data, [row, [np.nan] * 9])
+
+
+def test_categories_are_labels_even_if_they_look_like_numbers():
+    for frame in (
+        pd.DataFrame({"c": pd.Categorical([1, 2, None]), "x": [1.0, 2, 3]}),
+        pa.table({"c": pa.array([1, 2, None]).dictionary_encode(), "x": [1.0, 2, 3]}),
+        pl.DataFrame({"c": pl.Series(["1", "2", None], dtype=pl.Categorical), "x": [1.0, 2, 3]}),
+    ):
+        with pytest.raises(NotNumericError, match="column 'c' row 0: the number '1' is written"):
+            from_frame(frame)
+    words = pd.DataFrame({"c": pd.Categorical(["u", None]), "x": [1.0, 2.0]})
+    assert from_frame(words, text="leave out").columns == ("x",)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4", "f2", "longdouble", "u1"])
+def test_arrays_of_any_real_kind_inside_pandas_are_read(dtype):
+    table = from_frame(pd.DataFrame({"a": np.array([1, 2], dtype)}))
+    assert table.data.dtype == np.float64
+    assert table.data[:, 0].tolist() == [1, 2]
+
+
+def test_big_endian_integers_keep_their_bound():
+    with pytest.raises(NotNumericError, match="row 1: the integer 9007199254740993"):
+        from_frame(pd.DataFrame({"a": np.array([1, 2**53 + 1], ">i8")}))
+
+
+def test_integers_of_polars_up_to_128_bits_are_bounded():
+    for kind in (pl.UInt64, pl.Int128):
+        assert from_frame(pl.DataFrame({"a": pl.Series([7], dtype=kind)})).data[0, 0] == 7
+        with pytest.raises(NotNumericError, match=str(2**63)):
+            from_frame(pl.DataFrame({"a": pl.Series([2**63], dtype=kind)}))
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(NotNumericError, match="column 'c' holds complex numbers"):
+        from_frame(pd.DataFrame({"c": [1j]}), text="leave out")
+
+
+def test_mixed_objects_are_named_by_their_first_text():
+    with pytest.raises(NotNumericError, match="column 'o' row 1: 'x' is not a number"):
+        from_frame(pd.DataFrame({"o": pd.Series([1, "x"], dtype=object)}))
+
+
+def test_labels_that_are_no_strings_are_no_names():
+    table = from_frame(pd.DataFrame(np.eye(2)))
+    assert table.columns is None
+    assert table.label(1) == "column 1"
+    table = from_frame(pd.DataFrame({("a", 1): [1.0], ("a", 2): [2.0]}))
+    assert table.columns is None
+    assert table.data.tolist() == [[1, 2]]
+    assert from_frame(pd.DataFrame({"a": [1.0], 0: [2.0]})).columns == ("a", "0")
+    with pytest.raises(NotNumericError, match="column '1' row 0"):
+        from_frame(pd.DataFrame({0: [1.0], 1: ["x"]}))
+
+
+def test_ids_keep_their_kind():
+    table = from_frame(pd.DataFrame({"n": [7, 8], "a": [1.0, 2.0]}), id_column="n")
+    assert table.ids.dtype == object
+    assert table.ids.tolist() == [7, 8]
+
+
+def test_a_narwhals_frame_is_a_frame():
+    frame = nw.from_native(pl.DataFrame({"a": [1.0]}))
+    assert is_frame(frame)
+    assert from_frame(frame).columns == ("a",)
+
+
+def test_lazy_frames_are_refused_with_the_next_step():
+    lazy = pl.LazyFrame({"a": [1.0]})
+    assert is_frame(lazy)
+    with pytest.raises(ParameterError, match=r"\.collect\(\)"):
+        from_frame(lazy)
+
+
+def test_other_things_are_no_frames():
+    for thing in (np.eye(2), [[1]], ((1,),), None, "a", 3, pd.Series([1]), {"a": [1]}):
+        assert not is_frame(thing)
+    with pytest.raises(ParameterError, match="expected a data frame, got dict"):
+        from_frame({"a": [1.0]})
+
+
+def test_asking_imports_no_frame_library():
+    code = (
+        "import sys\n"
+        "from princomp.io.readers.frames import is_frame\n"
+        "is_frame(object())\n"
+        "print({'pandas', 'polars', 'pyarrow'} & sys.modules.keys() or 'none')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "none"

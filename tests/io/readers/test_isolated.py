@@ -1,0 +1,170 @@
+"""Files that are read in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+
+from command_line import ARRESTS, ROOT, call
+from princomp import PCA, read_table
+from princomp.errors import ColumnError, InputChangedError, MalformedFileError
+from princomp.io import open_files, read_whole
+from princomp.io.readers.columns import Selection
+from princomp.io.readers.isolated import IsolatedSource
+from princomp.io.readers.read_options import DETECT, ReadOptions
+
+UNTRUSTED = ReadOptions(untrusted=True)
+
+
+@pytest.fixture(params=["csv", "parquet", "npz"])
+def path(request, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((50, 4)).round(3)
+    file = tmp_path / f"rows.{request.param}"
+    if request.param == "npz":
+        sp.save_npz(file, sp.csr_array(np.where(rows > 0, rows, 0)))
+    else:
+        names = [f"row {i}" for i in range(50)]
+        table = pa.table({"name": names, **{c: rows[:, j] for j, c in enumerate("abcd")}})
+        if request.param == "parquet":
+            pq.write_table(table.append_column("kind", pa.array(["x", "y"] * 25)), file)
+        else:
+            pa.csv.write_csv(table, file)
+    return file
+
+
+def test_rows_names_and_notes_are_those_of_the_file(path):
+    plain, other = open_files([path]), open_files([path], options=UNTRUSTED)
+    for name in ("rows", "p", "dtype", "columns", "id_column", "notes", "unused", "stored"):
+        assert getattr(other, name) == getattr(plain, name), name
+    for start in (0, 7):
+        mine, theirs = next(plain.chunks(start)), next(other.chunks(start))
+        assert (mine.ids is None) == (theirs.ids is None)
+        assert mine.ids is None or (mine.ids == theirs.ids).all()
+    one, two = read_whole(plain), read_whole(other)
+    if sp.issparse(one):
+        one, two = one.toarray(), two.toarray()
+    assert_array_equal(one, two)
+    assert [state.file for state in other.file_states()] == [str(path)]
+
+
+@pytest.mark.parametrize(
+    "ending", [".arrow", ".npy", ".mtx", ".h5", ".h5ad", ".zarr.zip", ".xlsx", ".txt"]
+)
+def test_every_format(ending, tmp_path):
+    folder = ROOT / "tests/fuzz/corpus" / ending.split(".")[1]
+    path = tmp_path / f"rows{ending}"
+    path.write_bytes((folder / "seed-0").read_bytes())
+    one, two = (read_whole(open_files([path], options=how)) for how in (DETECT, UNTRUSTED))
+    assert_array_equal(*(x.toarray() if sp.issparse(x) else x for x in (one, two)))
+
+
+def test_modules_of_the_working_folder_are_not_imported(path, tmp_path, monkeypatch):
+    (tmp_path / "numpy.py").write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    assert open_files([path], options=UNTRUSTED).rows == 50
+
+
+def test_a_file_that_changed_between_passes(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2\n3,4\n")
+    source = open_files([path], options=UNTRUSTED)
+    path.write_text("a,c\n1,2\n3,4\n")
+    with pytest.raises(InputChangedError):
+        next(source.chunks())
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"no JSON\n", b'{"error": ["os", "m", {}, null]}\n', b"{}\n", b'{"rows": 1', b"", b"[]\n"],
+)
+def test_what_no_reader_sends_is_refused(sent, tmp_path, monkeypatch):
+    """As a process would that a file has taken over."""
+    path, script = tmp_path / "rows.csv", tmp_path / "python"
+    path.write_text("a,b\n1,2\n")
+    script.write_text(f"#!{sys.executable}\nimport os\nos.write(1, {sent!r})\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with pytest.raises(MalformedFileError, match=r"invalid data|ended early"):
+        open_files([path], options=UNTRUSTED)
+
+
+def test_a_process_that_ends_within_an_array(tmp_path, monkeypatch):
+    path, script = tmp_path / "rows.csv", tmp_path / "python"
+    path.write_text("a,b\n1,2\n")
+    facts = {"rows": 1, "p": 2, "columns": ["a", "b"], "id_column": None, "unused": []}
+    facts |= {"stored": None, "nbytes": 8, "notes": [], "dtype": "<f8"}
+    lines = json.dumps(facts) + "\n" + json.dumps({"rows": 1, "stored": None, "ids": None}) + "\n"
+    script.write_text(f"#!{sys.executable}\nimport os\nos.write(1, {lines.encode() + b'1234'!r})\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with pytest.raises(MalformedFileError, match=r"rows\.csv: the process .* ended early"):
+        next(open_files([path], options=UNTRUSTED).chunks())
+
+
+def test_a_fit_has_the_same_bits(path):
+    rows = read_table(path, untrusted=True)
+    assert_array_equal(PCA(2).fit(rows).components_, PCA(2).fit(path).components_)
+
+
+def test_errors_are_those_of_the_reader(path):
+    with pytest.raises(ColumnError, match="'z'"):
+        open_files([path], columns=["z"], options=UNTRUSTED)
+
+
+def test_the_command_line(tmp_path, capfd):
+    found = call(capfd, "fit", ARRESTS, "--untrusted", "--scale", "unit", "-o", tmp_path / "a")
+    assert found.code == 0, found.err
+    assert call(capfd, "fit", ARRESTS, "--scale", "unit", "-o", tmp_path / "b").code == 0
+    for name in ("scores.csv", "loadings.csv", "eigenvalues.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+# What a library may do with a crafted file, as a module of the name of one.
+CRASH = "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)"
+HANG = "import time\ntime.sleep(1000)"
+MEMORY = "bytearray(2**36)"
+
+
+@pytest.mark.parametrize(
+    ("does", "problem"),
+    [
+        (CRASH, r"ended early \(exit code -11\)"),
+        (HANG, "no data arrived for 3 seconds"),
+        (MEMORY, "more than 4 GiB of memory"),
+    ],
+)
+def test_what_a_library_does_to_its_process_is_an_error(does, problem, tmp_path, monkeypatch):
+    (tmp_path / "h5py.py").write_text(does)
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "rows.h5"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(MalformedFileError, match=problem):
+        IsolatedSource(path, Selection(), timeout=3.0 if does == HANG else 60.0)
+
+
+def test_a_file_on_which_hdf5_never_ends(tmp_path):
+    """One changed byte, in the size of an attribute, found by the fuzzer."""
+    content = bytearray((ROOT / "tests/fuzz/corpus/h5ad/seed-0").read_bytes())
+    content[2104] = 10
+    path = tmp_path / "rows.h5ad"
+    path.write_bytes(content)
+    with pytest.raises(MalformedFileError, match="no data arrived for 5 seconds"):
+        IsolatedSource(path, Selection(), timeout=5.0)
+
+
+def test_the_process_writes_no_files(tmp_path, monkeypatch):
+    (tmp_path / "h5py.py").write_text(f"open({str(tmp_path / 'mine')!r}, 'w').write('x')")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "rows.h5"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(MalformedFileError):
+        open_files([path], options=UNTRUSTED)
+    assert not (tmp_path / "mine").exists() or not (tmp_path / "mine").read_bytes()

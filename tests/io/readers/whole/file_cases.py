@@ -1,0 +1,20 @@
+"""Rows, models and checks that the tests in this folder share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from princomp.io.readers.files import read_table
+
+EXAMPLE = Path(__file__).parents[4] / "examples" / "usarrests.csv"
+
+
+def refused(error, path, **options):
+    with pytest.raises(error) as caught:
+        read_table(path, **options)
+    assert type(caught.value) is error
+    assert caught.value.place["file"] == str(path)
+    assert caught.value.hint
+    return caught.value

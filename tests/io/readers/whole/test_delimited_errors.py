@@ -1,0 +1,152 @@
+"""CSV and TSV files that are refused, with row, line and value."""
+
+from __future__ import annotations
+
+import pytest
+from file_cases import EXAMPLE, refused
+
+from princomp.errors import (
+    ColumnError,
+    MalformedFileError,
+    NotNumericError,
+    ParameterError,
+    ShapeError,
+)
+from princomp.io.readers.files import read_table
+from princomp.io.readers.read_options import ReadOptions
+
+POINTS = ReadOptions(decimal=".")
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "a,b\n", "a,b", "a,b\n\n"])
+def test_a_table_without_rows_is_refused(write, content):
+    assert "no rows" in str(refused(ShapeError, write(content)))
+
+
+def test_ragged_rows_are_refused_with_row_and_line(write):
+    error = refused(MalformedFileError, write('a,b\n1,"2"\n"3\n",4\n\n5\n6,7\n'))
+    assert error.place["row"] == 2
+    assert error.place["line"] == 6
+    assert "row 2 (line 6) has 1 field, but the first line names 2 columns" in str(error)
+
+
+def test_ragged_rows_are_refused_in_the_middle_of_a_large_file(write):
+    error = refused(MalformedFileError, write("a,b\n" + "1,2\n" * 300_000 + "1,2,3\n1,2\n"))
+    assert error.place["row"] == 300000
+
+
+def test_one_bad_cell_is_named_with_row_line_and_value(write):
+    path = write("Murder,Rape\n" + "1,2\n" * 16 + "1,abc\n" + "1,3\n")
+    error = refused(NotNumericError, path)
+    assert "column 'Rape' row 16 (line 18): 'abc' is not a number" in str(error)
+    assert "1 of its 18 nonempty cells is not" in str(error)
+    assert error.place == {"file": str(path), "column": "Rape", "row": 16, "line": 18}
+
+
+def test_the_line_is_right_after_quoted_line_ends_and_blank_lines(write):
+    error = refused(NotNumericError, write('t,a\n"x\ny",1\n\n"z",2\n"w",b\n'))
+    assert (error.place["row"], error.place["line"]) == (2, 6)
+
+
+def test_a_bad_cell_late_in_a_large_file_is_found(write):
+    error = refused(NotNumericError, write("a,b\n" + "1,2\n" * 300_000 + "1,oops\n"))
+    assert (error.place["row"], error.place["column"]) == (300_000, "b")
+
+
+def test_a_text_column_asked_for_is_refused():
+    error = refused(NotNumericError, EXAMPLE, columns=["Murder", "State"])
+    assert "column 'State' row 0 (line 2): 'Alabama' is not a number" in str(error)
+
+
+def test_text_with_few_numbers_is_left_out(write):
+    table = read_table(write("remark,x\nfine,1\n12,2\nwet,3\ndry,4\n"))
+    assert table.notes == ("left out 1 text column: remark",)
+
+
+def test_dates_are_text(write):
+    path = write("day,time,stamp,x\n2020-01-02,12:30,2020-01-02T10:00:00Z,1\n")
+    assert read_table(path).notes == (
+        "left out 2 date columns: day, stamp",
+        "left out 1 time column: time",
+    )
+    assert "'2020-01-02' is not" in str(refused(NotNumericError, path, columns=["day"]))
+
+
+def test_a_comma_in_a_column_of_points_is_refused_with_a_hint(write):
+    error = refused(NotNumericError, write('a,b\n"1,25",2\n2.5,3\n3.5,4\n'), options=POINTS)
+    assert "'1,25' is not a number" in str(error)
+    assert "decimal comma" in error.hint
+    assert "Decimal commas" in refused(MalformedFileError, write("a,b\n1,5,2,3\n2,3\n3,4\n")).hint
+
+
+def test_a_quote_that_is_never_closed_is_refused(write):
+    for rest in ("3,4\n", "3,4\n" * 100_000):
+        error = refused(MalformedFileError, write('a,s\n1,"x"\n2,"y\n' + rest))
+        assert "a quote opened in line 3 is never closed" in str(error)
+    # Inside of a cell a single mark is text: inches.
+    assert read_table(write('a,s\n1,5" pipe\n2,"y"\n')).data[:, 0].tolist() == [1, 2]
+
+
+def test_duplicate_names_are_refused(write):
+    error = refused(ColumnError, write("a,b,a,c,c\n1,2,3,4,5\n"))
+    assert "twice or more: a, c" in str(error)
+
+
+@pytest.mark.parametrize("first", ["1,2", "1.5,,NA", "2019,2020", "site,2019,2020"])
+def test_a_first_line_of_numbers_is_refused_where_it_may_hold_names(write, first):
+    width = first.count(",")
+    error = refused(MalformedFileError, write(f"{first}\n3{',4' * width}\n"))
+    assert "first line holds numbers" in str(error)
+    assert "header=True" in error.hint
+
+
+def test_cells_that_are_not_utf8_are_refused_with_their_line(write):
+    text = "a,b\n1,x\n2,größe\n".encode("latin1")
+    error = refused(MalformedFileError, write(text), options=ReadOptions(encoding="utf-8"))
+    assert error.place["line"] == 3
+    assert "encoding" in error.hint
+
+
+def test_only_text_leaves_nothing(write):
+    error = refused(ShapeError, write("a,b\nx,y\n"))
+    assert "no numeric column; without numbers: a, b" in str(error)
+
+
+@pytest.mark.parametrize("value", ["9007199254740993", "-9007199254740993", "9" * 30, "1" * 5000])
+def test_integers_that_would_lose_digits_are_refused(write, value):
+    error = refused(NotNumericError, write(f"a,b\n1,1\n2,{value}\n"))
+    assert error.place == {"file": error.place["file"], "column": "b", "row": 1, "line": 3}
+    assert value in str(error)
+    assert "2**53" in str(error)
+
+
+def test_large_integers_are_read_where_no_digit_is_lost(write):
+    assert read_table(write("a\n9007199254740992\n")).data[0, 0] == 2.0**53
+    # A fraction or an exponent says that the column holds rounded numbers anyway.
+    assert read_table(write("a\n1e300\n9007199254740993\n")).data[0, 0] == 1e300
+    assert read_table(write("a\n0.5\n9007199254740993\n")).data[1, 0] == 2.0**53
+    assert read_table(write("a\n00000000000000000000001\n")).data[0, 0] == 1
+
+
+def test_unknown_columns_are_named_with_the_nearest():
+    error = refused(ColumnError, EXAMPLE, columns=["murder", "Rape"])
+    assert "no column 'murder'" in str(error)
+    assert error.hint.startswith("Did you mean 'Murder'? There are: State, Murder")
+    assert "'x', 'y'" in str(refused(ColumnError, EXAMPLE, exclude=["x", "y"]))
+    assert refused(ColumnError, EXAMPLE, id_column="Stat").place["column"] == "Stat"
+
+
+def test_a_column_has_one_role():
+    refused(ColumnError, EXAMPLE, columns=["Rape"], exclude=["Rape"])
+    refused(ColumnError, EXAMPLE, columns=["Rape", "State"], id_column="State")
+    refused(ColumnError, EXAMPLE, columns=["Rape", "Rape"])
+    assert read_table(EXAMPLE, exclude=["State"], id_column="State").ids[0] == "Alabama"
+
+
+def test_no_columns_at_all_are_refused():
+    with pytest.raises(ParameterError, match="empty list"):
+        read_table(EXAMPLE, columns=[])
+    with pytest.raises(ParameterError, match="one string"):
+        read_table(EXAMPLE, columns="Rape")
+    everything = ["Murder", "Assault", "UrbanPop", "Rape"]
+    refused(ShapeError, EXAMPLE, exclude=everything, id_column="State")

@@ -1,0 +1,149 @@
+"""CSV and TSV files read whole: cells, names, ids."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+from file_cases import EXAMPLE, refused
+
+from princomp.errors import (
+    NotNumericError,
+)
+from princomp.io.readers.files import read_table
+
+
+def test_the_example_is_read_and_its_text_column_left_out_with_a_note():
+    table = read_table(EXAMPLE)
+    assert table.columns == ("Murder", "Assault", "UrbanPop", "Rape")
+    assert table.data.shape == (50, 4)
+    assert table.data.dtype == np.float64
+    assert table.data[0].tolist() == [13.2, 236, 58, 21.2]
+    assert table.notes == ("left out 1 text column: State",)
+    assert table.file == str(EXAMPLE)
+    assert table.ids is None
+
+
+def test_the_id_column_names_the_rows():
+    table = read_table(EXAMPLE, id_column="State")
+    assert table.ids[:2].tolist() == ["Alabama", "Alaska"]
+    assert table.id_column == "State"
+    assert table.notes == ()
+
+
+def test_ids_keep_their_text(write):
+    path = write("code,x\n007,1\nNA,2\n,3\n 1.50 ,4\n")
+    assert read_table(path, id_column="code").ids.tolist() == ["007", "NA", None, " 1.50 "]
+
+
+def test_ids_keep_their_text_when_types_are_guessed_wrongly(write):
+    rows = "".join(f"{i:06},{i}\n" for i in range(150_000))
+    path = write("code,x,note\n" + rows.replace("\n", ",1\n") + "007,2,end\n")
+    table = read_table(path, id_column="code", exclude=["note"])
+    assert table.ids[-1] == "007"
+    assert table.ids[3] == "000003"
+    assert "'end' is not a number" in str(refused(NotNumericError, path, id_column="code"))
+
+
+def test_columns_follow_the_order_asked_for():
+    table = read_table(EXAMPLE, columns=["Rape", "Murder"])
+    assert table.columns == ("Rape", "Murder")
+    assert table.data[0].tolist() == [21.2, 13.2]
+
+
+def test_excluded_columns_are_not_read():
+    assert read_table(EXAMPLE, exclude=["Rape", "State"]).columns == (
+        "Murder",
+        "Assault",
+        "UrbanPop",
+    )
+
+
+def test_missing_cells_are_nan_and_infinite_ones_stay(write):
+    table = read_table(write('a,b\n1,\nNA,2\n"",nan\nn/a,-inf\n null ,4\n'))
+    np.testing.assert_array_equal(
+        table.data, [[1, np.nan], [np.nan, 2], [np.nan] * 2, [np.nan, -np.inf], [np.nan, 4]]
+    )
+
+
+def test_a_column_without_any_cell_is_left_out_unless_asked_for(write):
+    path = write("a,b\n1,\n2,\n")
+    table = read_table(path)
+    assert table.columns == ("a",)
+    assert table.notes == ("left out 1 empty column: b",)
+    assert np.isnan(read_table(path, columns=["a", "b"]).data[:, 1]).all()
+
+
+@pytest.mark.parametrize("text", ["1", "+1.5", "-.5e-3", "5.", "1E5", " 7 ", "1e400", "TRUE"])
+def test_numbers_may_be_written_in_these_ways(write, text):
+    expected = 1.0 if text == "TRUE" else float(text)
+    assert read_table(write(f"a,b\n{text},1\n"), columns=["a"]).data[0, 0] == expected
+    # The same where the guess from the first rows fails and cells are converted one by one.
+    table = read_table(write(f"a,b,c\n{text},1,x\n" + "0,1,7\n" * 300_000), columns=["a"])
+    assert table.data[0, 0] == expected
+
+
+def test_numbers_are_rounded_correctly(write):
+    x = np.random.default_rng(0).integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
+    x = x[np.isfinite(x)]
+    path = write("a\n" + "\n".join(map(repr, x.tolist())) + "\n")
+    assert read_table(path).data[:, 0].tobytes() == x.tobytes()
+
+
+def test_a_fraction_after_many_integers_is_read(write):
+    table = read_table(write("a,b\n" + "1,2\n" * 300_000 + "1.5,2\n"))
+    assert table.data[-1, 0] == 1.5
+
+
+def test_a_number_after_many_empty_cells_is_read(write):
+    assert read_table(write("a,b\n" + ",2\n" * 600_000 + "1.5,2\n")).data[-1, 0] == 1.5
+
+
+def test_booleans_are_the_same_however_they_are_read(write):
+    path = write("a,b\ntrue,1\nfalse,2\n")
+    assert read_table(path).notes == ("left out 1 true/false column: a",)
+    few = read_table(path, columns=["a", "b"])
+    many = read_table(write("a,b,c\n" + "true,1,1\n" * 200_000 + "false,1,z\n"), columns=["a"])
+    assert few.data[:, 0].tolist() == [1, 0]
+    assert many.data[[0, -1], 0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_byte_order_marks_and_line_ends_of_every_kind_are_understood(write, end, bom):
+    text = end.join(["", "größe,b", "1,2", "", "3,4"])
+    table = read_table(write(bom + text.encode()))
+    assert table.columns == ("größe", "b")
+    assert table.data.tolist() == [[1, 2], [3, 4]]
+
+
+def test_quoted_line_ends_delimiters_and_names_are_understood(write):
+    table = read_table(write('"a\nz","x, y",s\n1,"2","q\nr"\n3,4,"a,b"\n'))
+    assert table.columns == ("a\nz", "x, y")
+    assert table.data.tolist() == [[1, 2], [3, 4]]
+
+
+def test_quoted_line_ends_at_the_borders_of_blocks_split_no_row(write):
+    rows = "".join(f'{i},"x\ny{"z" * (i % 7)}"\n' for i in range(200_000))
+    table = read_table(write("a,s\n" + rows))
+    assert table.data[:, 0].tolist() == list(range(200_000))
+
+
+def test_rows_wider_than_a_block_are_read(write):
+    p = 2_000
+    row = ",".join(["0." + "123456789" * 70] * p)
+    table = read_table(write(",".join(f"c{j}" for j in range(p)) + f"\n{row}\n{row}\n"))
+    assert table.data.shape == (2, p)
+
+
+def test_an_empty_name_is_replaced(write):
+    table = read_table(write(",a, b ,,\n1,2,3,4,5\n"))
+    assert table.columns == ("row", "a", "b", "column 4", "column 5")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".CSV.gz", ".tsv", ".tsv.gz"])
+def test_delimited_files_may_be_tabbed_and_compressed(write, ending):
+    text = "a,b\n1,2\n".replace(",", "\t" if "tsv" in ending else ",").encode()
+    path = write(gzip.compress(text, mtime=0) if "gz" in ending else text, "t" + ending)
+    assert read_table(path).data.tolist() == [[1, 2]]

@@ -1,0 +1,305 @@
+"""Parquet, Arrow and npy files read whole; cut and changed files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from file_cases import refused
+
+from princomp.errors import (
+    ColumnError,
+    InputNotFoundError,
+    MalformedFileError,
+    MissingLibraryError,
+    NotNumericError,
+    ParameterError,
+    PrincompError,
+    ShapeError,
+)
+from princomp.io.readers.files import ENDINGS, read_table
+
+
+def test_a_missing_file_and_a_folder_are_distinguished(tmp_path):
+    assert "no such file" in str(refused(InputNotFoundError, tmp_path / "no.csv"))
+    (tmp_path / "f.csv").mkdir()
+    assert "is a folder" in str(refused(InputNotFoundError, tmp_path / "f.csv"))
+
+
+def test_an_unknown_ending_is_refused_with_the_known_ones(write):
+    hint = refused(ParameterError, write("a\n1\n", "t.ods")).hint
+    assert all(ending in hint for ending in ENDINGS)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow"])
+def test_without_pyarrow_the_extra_is_named(write, monkeypatch, ending):
+    for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    error = refused(MissingLibraryError, write("a\n1\n", "t" + ending))
+    assert error.hint == "pip install 'princomp[cli]'"
+
+
+def save(table, path):
+    """Save an Arrow table by the ending of its name; "stream" is the other Arrow format."""
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(table, path)
+    elif path.stem == "stream":
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            for batch in table.to_batches(max_chunksize=50):
+                writer.write_batch(batch)
+    else:
+        pa.feather.write_feather(table, path)
+    return path
+
+
+COLUMNAR = ["t.parquet", "t.arrow", "t.feather", "t.ipc", "stream.arrow"]
+
+
+@pytest.mark.parametrize("name", COLUMNAR)
+def test_columnar_files_are_read(tmp_path, name):
+    table = pa.table({"s": ["x", None], "i": [1, None], "f": [0.5, 1.5], "a.b": [True, False]})
+    path = save(table, tmp_path / name)
+    read = read_table(path)
+    assert read.columns == ("i", "f")
+    np.testing.assert_array_equal(read.data, [[1, 0.5], [np.nan, 1.5]])
+    assert read.notes == (
+        "left out 1 text column: s",
+        "left out 1 true/false column: a.b",
+    )
+    asked = read_table(path, columns=["a.b", "i"], id_column="s")
+    assert asked.columns == ("a.b", "i")
+    assert asked.data[0].tolist() == [1, 1]
+    assert asked.ids.tolist() == ["x", None]
+
+
+@pytest.mark.parametrize("name", [*COLUMNAR[:2], "stream.arrow"])
+def test_columnar_files_keep_the_same_policies(tmp_path, name):
+    path = tmp_path / name
+    save(pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"]), path)
+    refused(ColumnError, path)
+    save(pa.table({"a": [1, 2**53 + 1]}), path)
+    assert refused(NotNumericError, path).place["row"] == 1
+    save(pa.table({"a": ["1", "2", "x"]}), path)
+    error = refused(NotNumericError, path)
+    assert error.place == {"file": str(path), "column": "a", "row": 2}
+    save(pa.table({"zip": ["01234", "99999"], "x": [1.0, 2.0]}), path)
+    assert "written as text" in str(refused(NotNumericError, path))
+    assert read_table(path, columns=["zip"]).data[:, 0].tolist() == [1234, 99999]
+    save(pa.table({"a": pa.array([], pa.float64())}), path)
+    assert "no rows" in str(refused(ShapeError, path))
+    save(pa.table({"a": pa.array([1.5, None], pa.float32()), "s": ["x", "y"]}), path)
+    assert read_table(path).data.dtype == np.float32
+
+
+def test_unusual_arrow_types_are_read_or_left_out(tmp_path):
+    import datetime
+    import decimal
+
+    table = pa.table(
+        {
+            "view": pa.array(["x", "y"], pa.string_view()),
+            "category": pa.array(["x", "y"]).dictionary_encode(),
+            "runs": pa.RunEndEncodedArray.from_arrays([2], [1.5]),
+            "decimal": pa.array([decimal.Decimal("1.25"), None], pa.decimal256(50, 2)),
+            "small": pa.array([decimal.Decimal("1.25"), None], pa.decimal32(5, 2)),
+            "half": pa.array(np.array([1.5, 2.5], np.float16)),
+            "flag": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, None], pa.int8())),
+            "nothing": pa.nulls(2),
+            "list": [[1], [2]],
+            "bytes": [b"1", b"2"],
+            "fixed": pa.array([b"1", b"2"], pa.binary(1)),
+            "interval": pa.array([(1, 2, 3), None], pa.month_day_nano_interval()),
+            "date": [datetime.date(2020, 1, 1), None],
+            "uuid": pa.array([b"0123456789abcdef"] * 2, pa.uuid()),
+        }
+    )
+    read = read_table(save(table, tmp_path / "t.arrow"))
+    assert read.columns == ("runs", "decimal", "small", "half", "flag", "nothing")
+    nan = np.nan
+    np.testing.assert_array_equal(
+        read.data, [[1.5, 1.25, 1.25, 1.5, 1, nan], [1.5, nan, nan, 2.5, nan, nan]]
+    )
+    assert read.notes == (
+        "left out 5 text columns: view, bytes, fixed, interval, uuid",
+        "left out 1 categorical column: category",
+        "left out 1 list column: list",
+        "left out 1 date column: date",
+    )
+
+
+def test_the_row_index_of_pandas_is_no_measurement(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": [1.0, 2.0]}, index=[3, 1]).to_parquet(path)
+    table = read_table(path)
+    assert table.columns == ("a",)
+    assert table.notes == ("left out the row index that pandas stored: __index_level_0__",)
+    assert read_table(path, id_column="__index_level_0__").ids.tolist() == [3, 1]
+    assert read_table(path, columns=["__index_level_0__"]).data[:, 0].tolist() == [3, 1]
+
+
+def test_damaged_metadata_of_pandas_is_passed_over(tmp_path):
+    for metadata in (b"{", b"[]", json.dumps({"index_columns": 3}).encode()):
+        table = pa.table({"a": [1.0]}).replace_schema_metadata({b"pandas": metadata})
+        assert read_table(save(table, tmp_path / "t.parquet")).columns == ("a",)
+
+
+def test_files_of_polars_are_read(tmp_path):
+    frame = pl.DataFrame({"a": [1.5, None], "s": ["x", "y"], "c": ["u", "v"]}).with_columns(
+        pl.col("c").cast(pl.Categorical)
+    )
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_ipc(tmp_path / "t.arrow")
+    frame.write_ipc_stream(tmp_path / "stream.ipc")
+    for path in tmp_path.iterdir():
+        table = read_table(path, id_column="s")
+        assert table.columns == ("a",)
+        assert table.ids.tolist() == ["x", "y"]
+
+
+@pytest.mark.parametrize("name", [*COLUMNAR, "t.csv.gz", "t.npy"])
+def test_a_file_of_another_kind_is_refused(write, name):
+    for content in (
+        b"\n",
+        b"a,b\n1,2\n",
+        b"PK\x03\x04" + bytes(100),
+        b"PAR1" + bytes(50) + b"PAR1",
+    ):
+        refused(MalformedFileError, write(content, name))
+
+
+def save_npy(array, path, **options):
+    np.save(path, array, **options)
+    return path
+
+
+def test_arrays_are_read_without_names(tmp_path):
+    x = np.arange(12.0).reshape(4, 3)
+    path = save_npy(x, tmp_path / "t.npy")
+    table = read_table(path)
+    assert table.columns is None
+    np.testing.assert_array_equal(table.data, x)
+    np.testing.assert_array_equal(read_table(path, columns=["2", "0"]).data, x[:, [2, 0]])
+    np.testing.assert_array_equal(read_table(path, exclude=["1"]).data, x[:, [0, 2]])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["f2", "f4", ">f4", "f8", ">f8", "i1", ">i8", "u8", "?", "longdouble"]
+)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_of_every_real_kind_become_native_floats(tmp_path, dtype, order):
+    x = np.array([[1, 0, 1], [0, 1, 1]], dtype=dtype, order=order)
+    table = read_table(save_npy(x, tmp_path / "t.npy"))
+    assert table.data.dtype == (np.float32 if dtype.endswith("f4") else np.float64)
+    assert table.data.dtype.isnative
+    assert table.data.flags.owndata
+    np.testing.assert_array_equal(table.data, x.astype(float))
+    assert bool(table.notes) == (np.dtype(dtype).itemsize > 8)
+
+
+@pytest.mark.parametrize(
+    ("array", "error", "words"),
+    [
+        (np.zeros(3), ShapeError, "1 dimensions"),
+        (np.zeros((2, 2, 2)), ShapeError, "3 dimensions"),
+        (np.float64(1), ShapeError, "single value"),
+        (np.zeros((0, 3)), ShapeError, "no rows"),
+        (np.zeros((3, 0)), ShapeError, "no columns"),
+        (np.zeros((2, 2), complex), NotNumericError, "complex"),
+        (np.zeros(2, [("a", "f8")]), NotNumericError, "records"),
+        (np.zeros(2, [("größe", "f8")]), NotNumericError, "records"),
+        (np.array([["a"]]), NotNumericError, "no numbers"),
+        (np.zeros((1, 1), "M8[s]"), NotNumericError, "no numbers"),
+        (np.array([[None]]), NotNumericError, "Python objects"),
+        (np.array([[1, 2**53 + 1]]), NotNumericError, "column '1' row 0"),
+        (np.array([[-(2**63)]]), NotNumericError, "-9223372036854775808"),
+        (np.array([[2**64 - 1]], np.uint64), NotNumericError, "18446744073709551615"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Stored array in format 3.0")
+def test_arrays_that_are_no_tables_are_refused(tmp_path, array, error, words):
+    assert words in str(refused(error, save_npy(array, tmp_path / "t.npy")))
+
+
+def test_columns_of_arrays_are_numbers_in_range(tmp_path):
+    path = save_npy(np.zeros((2, 3)), tmp_path / "t.npy")
+    for name in ("3", "-1", "a", "01", "", "²", "1.0"):
+        assert "from 0 to 2" in refused(ColumnError, path, columns=[name]).hint
+    refused(ColumnError, path, columns=["1", "1"])
+    with pytest.raises(ParameterError, match="numbers only"):
+        read_table(path, id_column="0")
+
+
+def test_an_array_claiming_more_than_the_file_holds_is_refused(tmp_path):
+    header = io.BytesIO()
+    claim = {"descr": "<f8", "fortran_order": False, "shape": (10**12, 3)}
+    np.lib.format.write_array_header_1_0(header, claim)
+    path = tmp_path / "t.npy"
+    path.write_bytes(header.getvalue() + bytes(100))
+    refused(MalformedFileError, path)
+
+
+CUT = [*COLUMNAR, "t.npy", "t.csv", "t.csv.gz", "t.tsv"]
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_a_file_cut_anywhere_is_found_or_is_a_shorter_table(tmp_path, name):
+    rng = np.random.default_rng(1)
+    x = np.round(rng.standard_normal((200, 3)), 6)
+    labels = [f"row {i}" for i in range(200)]
+    path = tmp_path / name
+    if name == "t.npy":
+        np.save(path, x)
+    elif path.suffix in (".csv", ".tsv", ".gz"):
+        mark = "\t" if ".tsv" in name else ","
+        lines = [mark.join(["s", "a", "b", "c"])]
+        lines += [mark.join([s, *map(repr, r)]) for s, r in zip(labels, x.tolist(), strict=True)]
+        text = ("\n".join(lines) + "\n").encode()
+        path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+    else:
+        save(pa.table({"s": labels, "a": x[:, 0], "b": x[:, 1], "c": x[:, 2]}), path)
+    whole = path.read_bytes()
+    np.testing.assert_array_equal(read_table(path).data, x)
+    undetectable = path.suffix in (".csv", ".tsv")
+    for i in range(64):
+        path.write_bytes(whole[: len(whole) * i // 64])
+        try:
+            table = read_table(path)
+        except PrincompError as error:
+            assert error.place["file"] == str(path)  # noqa: PT017 - either end is valid
+        else:
+            assert undetectable
+            assert len(table.data) < 200
+            np.testing.assert_array_equal(table.data[:-1], x[: len(table.data) - 1])
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_a_changed_byte_never_escapes_as_a_foreign_error(tmp_path, name):
+    rng = np.random.default_rng(2)
+    path = tmp_path / name
+    frame = pa.table({"s": ["x", "yy", None] * 20, "a": rng.standard_normal(60)})
+    if name == "t.npy":
+        np.save(path, rng.standard_normal((60, 2)))
+    elif path.suffix in (".csv", ".tsv", ".gz"):
+        text = frame.to_pandas().to_csv(index=False).encode()
+        path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+    else:
+        save(frame, path)
+    whole = path.read_bytes()
+    for at in rng.integers(0, len(whole), 100).tolist():
+        changed = bytearray(whole)
+        changed[at] ^= int(rng.integers(1, 256))
+        path.write_bytes(changed)
+        try:
+            read_table(path)
+        except PrincompError as error:
+            assert str(error)  # noqa: PT017 - a change may also be a valid number

@@ -1,0 +1,227 @@
+"""Model files with a right checksum and wrong contents: every one is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import princomp
+from model_bytes import TALL, opened, signed, tampered
+from princomp import PCA
+from princomp.errors import ModelFileError
+
+FITS = {
+    "moments": {"n_components": 2, "scale": "range"},
+    "triangle": {"n_components": 2, "svd_solver": "full"},
+    "columns": {"n_components": 2, "svd_solver": "arpack"},
+}
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory):
+    """Bytes of a small model of each kind of summary."""
+    path = tmp_path_factory.mktemp("model") / "m.pca"
+    found = {}
+    for kind, parameters in FITS.items():
+        PCA(**parameters).fit(TALL[:, :4]).save(path)
+        found[kind] = path.read_bytes()
+    return found
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(content):
+        (tmp_path / "m.pca").write_bytes(content)
+        return princomp.load(tmp_path / "m.pca")
+
+    return load
+
+
+def _array(name, change):
+    def alter(arrays, document, metadata):
+        arrays[name] = change(arrays[name].copy())
+
+    return alter
+
+
+def _at(name, place, value):
+    def put(array):
+        array[place] = value
+        return array
+
+    return _array(name, put)
+
+
+def _word(name, value):
+    return lambda arrays, document, metadata: document.update({name: value})
+
+
+def _without(name):
+    return lambda arrays, document, metadata: arrays.pop(name)
+
+
+def _more(arrays, document, metadata):
+    arrays["more"] = np.zeros(3)
+
+
+def _metadata(name, value):
+    return lambda arrays, document, metadata: metadata.update({name: value})
+
+
+ARRAYS = {
+    "a mean that is NaN": (_at("mean", 0, np.nan), "'mean' holds values that are not finite"),
+    "an infinite axis": (_at("axes", (0, 0), np.inf), "'axes' holds values that are not finite"),
+    "a negative variance": (_at("variances", -1, -1e-9), "'variances' holds negative values"),
+    "ascending variances": (_array("variances", lambda a: a[::-1]), "do not descend"),
+    "axes that are too long": (_array("axes", lambda a: 1.001 * a), "not orthonormal"),
+    "axes that are equal": (_array("axes", lambda a: a[[0, 0]]), "not orthonormal"),
+    "axes of fewer columns": (_array("axes", lambda a: a[:, :3]), "'axes' has shape"),
+    "one axis less": (_array("axes", lambda a: a[:1]), "'axes' has shape"),
+    "axes without shape": (_array("axes", lambda a: a.ravel()), "'axes' has shape"),
+    "a mean that is short": (_array("mean", lambda a: a[:2]), "has shape"),
+    "a mean that is a matrix": (_array("mean", lambda a: a[None]), "has shape"),
+    "a mean of no dimension": (_array("mean", lambda a: a[0]), "has shape"),
+    "too few variances": (_array("variances", lambda a: a[:1]), "'variances' has shape"),
+    "variances of two dimensions": (_array("variances", lambda a: a[:, None]), "has shape"),
+    "float32": (_array("mean", lambda a: a.astype(np.float32)), "not float64"),
+    "integers": (_array("mean", lambda a: a.astype(np.int64)), "not float64"),
+    "no mean": (_without("mean"), "it holds arrays"),
+    "no axes": (_without("axes"), "it holds arrays"),
+    "an array more": (_more, "it holds arrays"),
+}
+
+
+@pytest.mark.parametrize("kind", FITS)
+@pytest.mark.parametrize("case", ARRAYS)
+def test_altered_arrays_are_refused(contents, load, kind, case):
+    change, message = ARRAYS[case]
+    with pytest.raises(ModelFileError, match=message) as caught:
+        load(tampered(contents[kind], change))
+    assert str(caught.value.place["file"]).endswith("m.pca")
+    assert caught.value.hint
+
+
+OF_ONE_KIND = {
+    "low without high": ("moments", _without("high")),
+    "low above high": ("moments", _array("low", lambda a: a + 100)),
+    "a divisor of zero": ("moments", _at("scale", 0, 0.0)),
+    "a negative divisor": ("moments", _at("scale", 0, -1.0)),
+    "a divisor less": ("moments", _array("scale", lambda a: a[:3])),
+    "a negative scatter": ("moments", _at("scatter", (0, 0), -1.0)),
+    "a scatter that is not symmetric": ("moments", _at("scatter", (0, 1), 1e6)),
+    "a negative sum of squares": ("columns", _at("column_scatter", 0, -1.0)),
+    "a negative residual": ("columns", _at("residuals", 0, -1.0)),
+    "a residual less": ("columns", _array("residuals", lambda a: a[:1])),
+    "a scatter of another shape": ("moments", _array("scatter", lambda a: a[:, :2])),
+    "sums of another shape": ("columns", _array("column_scatter", lambda a: a[0])),
+    "no factor": ("triangle", _without("factor")),
+    "a factor of no dimension": ("triangle", _array("factor", lambda a: a[0, 0])),
+    "a factor that is too tall": ("triangle", _array("factor", lambda a: a.repeat(3, axis=0))),
+}
+
+
+@pytest.mark.parametrize("case", OF_ONE_KIND)
+def test_altered_arrays_of_one_kind_are_refused(contents, load, case):
+    kind, change = OF_ONE_KIND[case]
+    with pytest.raises(ModelFileError):
+        load(tampered(contents[kind], change))
+
+
+def test_a_smallest_value_above_the_largest_is_named(contents, load):
+    change = _array("low", lambda a: a + 100)
+    with pytest.raises(ModelFileError, match="smallest value is above its largest"):
+        load(tampered(contents["moments"], change))
+
+
+WORDS = {
+    "k": [-1, 3, 1, "2", 2.0, None, [2], True],
+    "summary": ["triangle", "columns", "nonsense", None, []],
+    "rows": [0, -5.0, 1.0, "many", None, 1e400],
+    "count": [0, -1, "x", None],
+    "unit": [-1.0, "x", None],
+    "total": [-1.0, "x", None, 1e400],
+    "roundoff": [-1e-16, "x", None],
+    "dtype": ["float16", "int64", "object", "nonsense", 3],
+    "columns": [["a"], ["a"] * 5, "abcd", 4, [1, 2, 3, 4]],
+    "id_column": [3, ["a"]],
+    "n_samples": [-1, "x", 1.5],
+    "facts": [[], [1, 2, 3], None, ["x", 4, 2, "float64", None, "auto", False], list("abcdefg")],
+    "choice": [[], ["moments"], None, [1, 2, 3]],
+    "fallbacks": [3, None, [1]],
+    "passes": ["x", -1, 1.5],
+    "bytes_read": ["x", -1, None],
+    "dropped": ["x", -1, None],
+    "parameters": [None, [], "x", {}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in WORDS.items() for value in values]
+)
+def test_altered_documents_are_refused(contents, load, name, value):
+    with pytest.raises(ModelFileError):
+        load(tampered(contents["moments"], _word(name, value)))
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_documents_that_lack_a_word_are_refused(contents, load, name):
+    with pytest.raises(ModelFileError):
+        load(tampered(contents["moments"], lambda _, document, __: document.pop(name)))
+
+
+def test_altered_metadata_are_refused(contents, load):
+    for change in (
+        _metadata("format", "other.model"),
+        lambda arrays, document, metadata: metadata.pop("format"),
+        lambda arrays, document, metadata: metadata.pop("version"),
+        _metadata("version", "one"),
+    ):
+        with pytest.raises(ModelFileError):
+            load(tampered(contents["moments"], change))
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{", '"text"', "[" * 100_000, '{"k": NaN}'])
+def test_documents_that_are_no_objects_are_refused(contents, load, text):
+    content = contents["moments"]
+    arrays, metadata, _ = opened(content)
+    metadata["document"] = text
+    with pytest.raises(ModelFileError):
+        load(signed(safetensors.numpy.save(arrays, metadata)))
+
+
+def _with_header(content, change):
+    """The file with its header altered by hand, where safetensors would refuse to write it."""
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    change(header)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return signed(len(text).to_bytes(8, "little") + text + content[8 + length :])
+
+
+def _offsets(*offsets):
+    return lambda header: header["mean"].update(data_offsets=list(offsets))
+
+
+HEADERS = {
+    "beyond the end": _offsets(0, 10**9),
+    "overlapping": _offsets(0, 32),
+    "backwards": _offsets(32, 0),
+    "negative": _offsets(-32, 0),
+    "not numbers": _offsets("a", "b"),
+    "none": lambda header: header["mean"].pop("data_offsets"),
+    "another type": lambda header: header["mean"].update(dtype="F128"),
+    "a huge shape": lambda header: header["mean"].update(shape=[2**62]),
+    "an entry that is a list": lambda header: header.update(mean=[]),
+    "metadata that are a list": lambda header: header.update(__metadata__=[{"sha256": "0" * 64}]),
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_altered_headers_are_refused(contents, load, case):
+    with pytest.raises(ModelFileError):
+        load(_with_header(contents["moments"], HEADERS[case]))
+    # The helper itself does no harm.
+    assert load(_with_header(contents["moments"], lambda header: None)).n_components_ == 2

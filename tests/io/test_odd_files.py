@@ -1,0 +1,179 @@
+"""Files as people have them: right, or a question, in Python and on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+
+import numpy as np
+import pytest
+
+from command_line import ROOT
+from odd_files import ODD_FILES, outcomes
+from princomp import PCA, PrincompError, read_table
+from princomp.io import ReadOptions, open_stdin
+
+pytest.importorskip("openpyxl")
+
+FLAGS = {
+    "sep": "--sep",
+    "decimal": "--decimal",
+    "thousands": "--thousands",
+    "na": "--na",
+    "skip": "--skip",
+    "skip_end": "--skip-end",
+    "sheet": "--sheet",
+    "columns": "--columns",
+    "exclude": "--exclude",
+}
+CASES = pytest.mark.parametrize("file", ODD_FILES, ids=lambda file: file.name)
+TEXT = [file for file in ODD_FILES if file.name.endswith((".csv", ".txt"))]
+
+
+def flags(answer):
+    """The options of ``read_table`` as words of the command line."""
+    words = []
+    for name, value in answer.items():
+        if name == "id_column":
+            words += ["--no-id"]
+        elif name == "header":
+            words += {True: ["--header"], False: ["--no-header"]}.get(value, ["--header-lines", 2])
+        else:
+            words += [FLAGS[name], ",".join(value) if isinstance(value, list) else value]
+    return words
+
+
+def check(file, data, columns, ids):
+    assert columns == file.columns
+    np.testing.assert_allclose(data, file.rows, rtol=1e-15)
+    assert (None if ids is None else list(ids)) == file.ids
+
+
+def answered(file):
+    return bool(file.answer) or not file.question
+
+
+@CASES
+def test_a_file_is_read_rightly_or_a_question_is_asked(file, tmp_path):
+    path = file.write(tmp_path)
+    if file.question:
+        with pytest.raises(PrincompError) as caught:
+            read_table(path).open()
+        assert file.question in str(caught.value)
+        assert caught.value.hint
+        assert caught.value.place["file"] == str(path)
+        if not file.answer:
+            return
+    source = read_table(path, **file.answer).open()
+    (chunk,) = source.chunks()
+    check(file, chunk.data, source.columns, chunk.ids)
+    if not file.question:
+        assert any(file.note in note for note in source.notes) or not (file.note or source.notes)
+
+
+@CASES
+def test_the_command_line_reads_it_alike(file, tmp_path, princomp):
+    path = file.write(tmp_path)
+    words = ("fit", path, "-k", 1, "--missing", "drop", "-o", "out")
+    if file.question:
+        refused = princomp(*words, "--json")
+        assert refused.code == 65
+        assert file.question in refused.error["message"]
+        assert refused.error["hint"]
+        if not file.answer:
+            return
+    done = princomp(*words, *flags(file.answer))
+    assert done.code == 0, done.err
+    if not file.question:
+        assert file.note in done.err
+    with (tmp_path / "out" / "scores.csv").open(newline="") as table:
+        names, *rows = csv.reader(table)
+    assert names[1] == "PC1"
+    keys = list(range(len(file.rows))) if file.ids is None else file.ids
+    assert [row[0] for row in rows] == [str(key) for key in keys]
+    expected = PCA(1, missing="drop").fit_transform(np.array(file.rows))
+    np.testing.assert_allclose(
+        [float(row[1] or "nan") for row in rows], expected[:, 0], rtol=1e-9, atol=1e-9
+    )
+
+
+@CASES
+def test_a_fit_in_python_takes_it(file, tmp_path):
+    if not answered(file):
+        return
+    rows = read_table(file.write(tmp_path), **file.answer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PCA(1, missing="drop").fit(rows)
+        scores = model.transform(rows)
+    assert tuple(model.feature_names_in_) == file.columns
+    expected = PCA(1, missing="drop").fit_transform(np.array(file.rows))
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("file", TEXT, ids=lambda file: file.name)
+def test_a_pipe_is_read_alike(file, tmp_path):
+    """Text that is read in pieces, as large files are."""
+    content = file.write(tmp_path).read_bytes()
+
+    def opened(id_column=None, columns=None, exclude=(), **options):
+        return open_stdin(
+            io.BytesIO(content),
+            columns=columns,
+            exclude=exclude,
+            id_column=id_column,
+            options=ReadOptions.of(options),
+        )
+
+    if file.question:
+        with pytest.raises(PrincompError) as caught:
+            list(opened().chunks())
+        assert file.question in str(caught.value)
+        if not file.answer:
+            return
+    source = opened(**file.answer)
+    chunks = list(source.chunks())
+    ids = None if source.id_column is None else [name for chunk in chunks for name in chunk.ids]
+    check(file, np.concatenate([chunk.data for chunk in chunks]), source.columns, ids)
+
+
+def test_the_page_has_the_table_of_this_list():
+    page = (ROOT / "docs" / "files.md").read_text()
+    assert outcomes() in page, "replace the table in docs/files.md by odd_files.outcomes()"
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"sep": ";;"}, "one character"),
+        ({"decimal": "'"}, "'.' or ','"),
+        ({"thousands": ".", "decimal": "."}, "another character"),
+        ({"encoding": "utf-99"}, "encoding"),
+        ({"skip": -1}, "whole number"),
+        ({"header": 3}, "False, True or 2"),
+        ({"separator": ";"}, "not an option"),
+        ({"columns": "height"}, r"columns=\['height'\]"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, word):
+    with pytest.raises(PrincompError, match=word):
+        read_table("table.csv", **options)
+
+
+def test_all_columns_must_hold_numbers_where_this_is_asked_for(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("group,x\na,1.5\nb,2\na,3\n")
+    with pytest.raises(PrincompError, match="not all columns hold numbers: left out 1 text"):
+        PCA().fit(read_table(path, columns="all"))
+
+
+def test_the_index_of_pandas_is_no_column_without_numbers(tmp_path):
+    """columns="all" refuses columns without numbers only."""
+    pandas = pytest.importorskip("pandas")
+    index = pandas.MultiIndex.from_arrays([[3, 1, 2, 5], [1, 1, 2, 2]], names=["u", "v"])
+    frame = pandas.DataFrame(np.random.default_rng(0).standard_normal((4, 3)), index, list("abc"))
+    frame.to_parquet(tmp_path / "index.parquet")
+    table = read_table(tmp_path / "index.parquet", columns="all")
+    assert PCA(2).fit(table).n_features_in_ == 3
+    assert table.notes == ("left out the row index that pandas stored: u, v",)

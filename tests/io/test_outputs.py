@@ -1,0 +1,285 @@
+"""Outputs: whole or not at all, never over an existing file unasked, exact when read back."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from princomp.errors import ColumnError, OutputError, OutputExistsError, ParameterError, ShapeError
+from princomp.io.atomic import atomic_write, check_writable
+from princomp.io.readers.files import read_table
+from princomp.io.writers.table_writer import FORMATS, table_format
+from princomp.io.writers.tables import write_table
+
+X = np.array([[0.1, -0.0, 1e300], [1 / 3, 5e-324, np.nan], [2.0**53, np.inf, -1e-7]])
+NAMES = ["PC1", "PC2", "PC3"]
+
+
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.fixture
+def old(tmp_path):
+    path = tmp_path / "old.csv"
+    path.write_bytes(b"the old content\n")
+    return path
+
+
+def untouched(old):
+    return old.read_bytes() == b"the old content\n" and os.listdir(old.parent) == [old.name]
+
+
+# atomic_write
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "new" / "folder" / "x.bin"
+    with atomic_write(path) as file:
+        file.write(b"abc")
+        assert not path.exists()
+    assert path.read_bytes() == b"abc"
+    assert os.listdir(path.parent) == ["x.bin"]
+
+
+def test_an_existing_file_is_replaced_only_by_force(old):
+    with pytest.raises(OutputExistsError, match="exists already"), atomic_write(old):
+        pass
+    assert untouched(old)
+    with atomic_write(old, force=True) as file:
+        file.write(b"new")
+    assert old.read_bytes() == b"new"
+
+
+def test_a_file_created_meanwhile_is_not_replaced(tmp_path):
+    path = tmp_path / "old.csv"
+    with pytest.raises(OutputExistsError), atomic_write(path):
+        path.write_bytes(b"the old content\n")
+    assert untouched(path)
+
+
+def test_without_hard_links_a_file_created_meanwhile_is_still_seen(tmp_path, monkeypatch):
+    def no_links(*_):
+        raise OSError(errno.EPERM, "no links")
+
+    monkeypatch.setattr(os, "link", no_links)
+    path = tmp_path / "old.csv"
+    with pytest.raises(OutputExistsError), atomic_write(path):
+        path.write_bytes(b"the old content\n")
+    assert untouched(path)
+    with atomic_write(tmp_path / "other") as file:
+        file.write(b"x")
+    assert (tmp_path / "other").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace", "open"])
+def test_a_full_disk_leaves_the_old_file_byte_for_byte(old, monkeypatch, call):
+    monkeypatch.setattr(os, call, full_disk)
+    with pytest.raises(OutputError, match="No space left") as caught:
+        write_table(old, columns=NAMES, data=X, force=True)
+    monkeypatch.undo()
+    assert untouched(old)
+    assert caught.value.place["file"] == str(old)
+    assert "Free some space" in caught.value.hint
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_write_that_fails_midway_leaves_the_old_file(tmp_path, monkeypatch, format):
+    old = tmp_path / f"old.{format}"
+    old.write_bytes(b"the old content\n")
+    monkeypatch.setattr("os.fdopen", lambda handle, mode: _into_full_device(handle))
+    with pytest.raises(OutputError):
+        write_table(old, columns=NAMES, data=np.zeros((50_000, 3)) + np.pi, force=True)
+    monkeypatch.undo()
+    assert untouched(old)
+
+
+def _into_full_device(handle):
+    os.close(handle)
+    return open("/dev/full", "wb")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, ZeroDivisionError])
+def test_an_interrupt_leaves_nothing_behind(old, error):
+    def interrupted():
+        with atomic_write(old, force=True) as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(error):
+        interrupted()
+    assert untouched(old)
+
+
+def test_links_stay_and_permissions_are_kept(tmp_path, old):
+    link = tmp_path / "link.csv"
+    link.symlink_to(old)
+    old.chmod(0o640)
+    with atomic_write(link, force=True) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert old.read_bytes() == b"new"
+    assert stat.S_IMODE(old.stat().st_mode) == 0o640
+
+
+def test_new_files_follow_the_umask(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with atomic_write(tmp_path / "x") as file:
+            file.write(b"x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_folders_and_devices_are_never_replaced(tmp_path, force):
+    for path, what in ((tmp_path, "a folder"), ("/dev/null", "not a regular file")):
+        with pytest.raises(OutputError, match=what), atomic_write(path, force=force):
+            pass
+        with pytest.raises(OutputError, match=what):
+            check_writable([path], force=force)
+
+
+# check_writable
+
+
+def test_all_existing_outputs_are_named_at_once(tmp_path):
+    paths = [tmp_path / name for name in ("a", "b", "c")]
+    paths[0].touch()
+    paths[2].touch()
+    with pytest.raises(OutputExistsError, match=r"/a, .*/c: exist already") as caught:
+        check_writable(paths, force=False)
+    assert "--force" in caught.value.hint
+    check_writable(paths, force=True)
+    check_writable([paths[1], tmp_path / "new" / "folder" / "x"], force=False)
+    assert sorted(os.listdir(tmp_path)) == ["a", "c"]
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_any_work(tmp_path, old, monkeypatch):
+    with pytest.raises(OutputError, match="is a file, not a folder"):
+        check_writable([old / "x"], force=False)
+    with pytest.raises(OutputError, match="File exists"), atomic_write(old / "x"):
+        pass
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(OutputError, match="may not be written to"):
+        check_writable([tmp_path / "x"], force=False)
+
+
+def test_two_outputs_have_two_names(tmp_path):
+    with pytest.raises(ParameterError, match="same file"):
+        check_writable([tmp_path / "x", tmp_path / "." / "x"], force=False)
+
+
+# write_table
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_numbers_come_back_bit_for_bit(tmp_path, format, dtype, order):
+    path = tmp_path / f"x.{format}"
+    with np.errstate(all="ignore"):
+        data = np.asarray(X, dtype=dtype, order=order)
+    write_table(path, columns=NAMES, data=data)
+    table = read_table(path)
+    assert table.data.astype(dtype).tobytes() == np.ascontiguousarray(data).tobytes()
+    assert table.columns == (None if format == "npy" else tuple(NAMES))
+
+
+def test_random_bits_come_back_from_csv(tmp_path):
+    bits = np.random.default_rng(0).integers(0, 2**64, (20_000, 2), dtype=np.uint64)
+    x = np.where(np.isfinite(bits.view(np.float64)), bits.view(np.float64), np.nan)
+    write_table(tmp_path / "x.csv", columns=["a", "b"], data=x)
+    np.testing.assert_array_equal(read_table(tmp_path / "x.csv").data, x)
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != "npy"])
+def test_ids_come_back_as_they_were(tmp_path, format):
+    ids = ["007", None, 'a,"b"\nc\td']
+    path = tmp_path / f"x.{format}"
+    write_table(path, columns=NAMES, data=X, ids=np.array(ids, object), id_column="code")
+    table = read_table(path, id_column="code")
+    assert table.ids.tolist() == ids
+    np.testing.assert_array_equal(table.data, X)
+
+
+def test_csv_is_plain_where_nothing_needs_a_quote():
+    out = io.BytesIO()
+    write_table(out, columns=["PC1", "a,b"], data=X[:2, [0, 2]], ids=["Alabama", 7])
+    assert out.getvalue() == b'id,PC1,"a,b"\nAlabama,0.1,1e+300\n7,0.3333333333333333,\n'
+
+
+def test_a_lone_column_keeps_its_missing_rows(tmp_path):
+    write_table(tmp_path / "x.csv", columns=["a"], data=np.array([[1.0], [np.nan], [3.0]]))
+    assert read_table(tmp_path / "x.csv").data[:, 0].tolist()[::2] == [1, 3]
+    assert len(read_table(tmp_path / "x.csv").data) == 3
+
+
+def test_ids_of_several_kinds_become_text(tmp_path):
+    write_table(tmp_path / "x.parquet", columns=["a"], data=X[:, :1], ids=[1, "b", None])
+    assert read_table(tmp_path / "x.parquet", id_column="id").ids.tolist() == ["1", "b", None]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_equal_tables_give_equal_bytes(tmp_path, monkeypatch, format):
+    for name, seconds in (("x", 1.0), ("y", 9.0)):
+        monkeypatch.setattr("time.time", lambda seconds=seconds: seconds)
+        write_table(tmp_path / name, columns=NAMES, data=X, format=format)
+    assert (tmp_path / "x").read_bytes() == (tmp_path / "y").read_bytes()
+
+
+def test_integers_are_written_as_such():
+    out = io.BytesIO()
+    write_table(out, columns=["a"], data=np.array([[1], [2**62 + 1]]))
+    assert out.getvalue() == b"a\n1\n4611686018427387905\n"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_streams_take_every_format(tmp_path, format):
+    out = io.BytesIO()
+    write_table(out, columns=NAMES, data=X, format=format)
+    (tmp_path / f"x.{format}").write_bytes(out.getvalue())
+    np.testing.assert_array_equal(read_table(tmp_path / f"x.{format}").data, X)
+
+
+def test_a_closed_pipe_stays_one_and_a_full_device_does_not():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb", buffering=0) as pipe, pytest.raises(BrokenPipeError):
+        write_table(pipe, columns=NAMES, data=X)
+
+    class Full(io.BytesIO):
+        write = full_disk
+
+    with pytest.raises(OutputError, match="No space left"):
+        write_table(Full(), columns=NAMES, data=X)
+
+
+def test_unknown_formats_are_refused_with_the_known_ones(tmp_path):
+    with pytest.raises(ParameterError, match=r"\.csv, \.csv\.gz"):
+        write_table(tmp_path / "x.xlsx", columns=NAMES, data=X)
+    with pytest.raises(ParameterError, match=r"csv, csv\.gz"):
+        write_table(tmp_path / "x", columns=NAMES, data=X, format="xlsx")
+    assert table_format("A.TSV.GZ") == "tsv.gz"
+    assert table_format("a.csv.zst") == "csv.zst"
+    assert table_format("a.feather") == "arrow"
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_does_not_fit_together_is_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    with pytest.raises(ShapeError, match="2 column names"):
+        write_table(path, columns=["a", "b"], data=X)
+    with pytest.raises(ShapeError, match="1 ids do not fit 3 rows"):
+        write_table(path, columns=NAMES, data=X, ids=["a"])
+    with pytest.raises(ColumnError, match="'PC1'"):
+        write_table(path, columns=NAMES, data=X, ids=[1, 2, 3], id_column="PC1")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,28 @@
+"""Kernels and rows that several tests of maps use."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from princomp.kernel_pca.functions import KernelFunction
+
+LINEAR = KernelFunction("linear")
+RBF = KernelFunction("rbf", gamma=0.1)
+LAPLACIAN = KernelFunction("laplacian", gamma=0.1)
+POLY = KernelFunction("poly", gamma=0.2, degree=3, coef0=1.0)
+COSINE = KernelFunction("cosine")
+CHI2 = KernelFunction("chi2", gamma=0.3)
+
+
+def overlap(one, other):
+    """Of two histograms, their intersection: a kernel of somebody's own."""
+    return float(np.minimum(one, other).sum())
+
+
+OWN = KernelFunction("callable", call=overlap)
+
+
+def exact(kernel, rows, others=None):
+    """Its values between rows, by the kernel function itself in float64."""
+    sides = kernel.sides(rows.astype(np.float64))
+    return kernel.tile(sides, sides if others is None else kernel.sides(others.astype(np.float64)))

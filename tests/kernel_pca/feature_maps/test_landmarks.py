@@ -1,0 +1,235 @@
+"""Landmarks: drawn alike wherever rows lie, in whatever order and cut; centres; scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings, strategies as st
+from kernel_cases import OWN, RBF, exact
+
+from princomp.engines.local import fold
+from princomp.errors import NotFiniteError, ParameterError, ShapeError
+from princomp.io.readers.coerce import rows_of
+from princomp.kernel_pca.feature_maps import Nystrom, landmarks, sample_rows
+from princomp.kernel_pca.feature_maps.row_sample import RowSampler
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(3).standard_normal((3000, 4))
+
+
+def as_set(points):
+    return {tuple(row) for row in np.asarray(points)}
+
+
+def test_the_same_rows_are_drawn_from_an_array_a_file_and_batches(rows, tmp_path):
+    expected = landmarks(rows, 70, seed=5).points
+    assert expected.shape == (70, 4)
+    assert len(as_set(expected)) == 70
+    assert as_set(expected) <= as_set(rows)
+    np.save(tmp_path / "rows.npy", rows)
+    pd.DataFrame(rows, columns=list("abcd")).to_csv(tmp_path / "rows.csv", index=False)
+    for origin in (
+        tmp_path / "rows.npy",
+        tmp_path / "rows.csv",
+        rows[::-1],
+        np.asfortranarray(rows),
+        pd.DataFrame(rows, columns=list("abcd")),
+        lambda: (part for part in np.array_split(rows, 11)),
+    ):
+        np.testing.assert_array_equal(landmarks(origin, 70, seed=5).points, expected)
+    assert as_set(landmarks(rows, 70, seed=6).points) != as_set(expected)
+
+
+def test_dense_sparse_and_single_rows_draw_alike(rows):
+    table = np.where(rows > 0.5, rows.astype(np.float32), 0.0)
+    assert (table == 0).all(axis=1).any()
+    expected = landmarks(table, 40).points
+    sparse = landmarks(sp.csr_array(table), 40).points
+    assert sp.issparse(sparse)
+    np.testing.assert_array_equal(sparse.toarray(), expected)
+    np.testing.assert_array_equal(landmarks(table.astype(np.float32), 40).points, expected)
+    np.testing.assert_array_equal(landmarks(-table, 40).points, -landmarks(-table, 40).points * -1)
+
+
+@pytest.mark.parametrize("kind", ["normal", "numbered", "bits"])
+def test_every_row_is_as_likely_as_any_other(kind):
+    n, m, seeds = 128, 32, 600
+    rng = np.random.default_rng(0)
+    rows = {
+        "normal": rng.standard_normal((n, 3)),
+        "numbered": np.arange(n, dtype=float)[:, None],
+        "bits": (np.arange(n)[:, None] >> np.arange(7) & 1).astype(float),
+    }[kind]
+    number = {tuple(row): i for i, row in enumerate(rows)}
+    drawn = np.zeros((seeds, n), dtype=bool)
+    for seed in range(seeds):
+        drawn[seed, [number[tuple(row)] for row in landmarks(rows, m, seed=seed).points]] = True
+    assert (drawn.sum(axis=1) == m).all()
+    share = m / n
+    sigma = np.sqrt(share * (1 - share) / seeds)
+    chi2 = (((drawn.mean(axis=0) - share) / sigma) ** 2).sum() * (n - 1) / n
+    # χ² with n − 1 degrees, whose deviation is √(2 (n − 1)).
+    assert abs(chi2 - (n - 1)) < 5 * np.sqrt(2 * (n - 1))
+    # Nor are two rows drawn together more or less often: of 8,128 pairs, 5.5 deviations.
+    together = (drawn.T.astype(float) @ drawn) / seeds
+    pair = share * (m - 1) / (n - 1)
+    off = together[np.triu_indices(n, 1)]
+    assert np.abs(off - pair).max() < 5.5 * np.sqrt(pair * (1 - pair) / seeds)
+
+
+def test_a_first_part_is_a_smaller_sample(rows):
+    many = landmarks(rows, 200).points
+    np.testing.assert_array_equal(landmarks(rows, 50).points, many[:50])
+
+
+def test_rows_that_are_equal_are_drawn_as_one():
+    rows = np.repeat([[1.0, 0.0], [0.0, 0.0], [-0.0, 0.0], [2.0, 3.0]], 500, axis=0)
+    points = landmarks(rows, 10).points
+    assert len(points) == 3
+    assert as_set(points) == {(1.0, 0.0), (0.0, 0.0), (2.0, 3.0)}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 60), max_size=5), st.integers(1, 70), st.booleans())
+def test_it_merges_as_summaries_do(cuts, most, sparse):
+    rows = np.random.default_rng(7).integers(-2, 3, (60, 3)).astype(float)
+    made = sp.csr_array if sparse else np.asarray
+    kind = RowSampler(most, 1)
+    whole = kind.of(made(rows))
+    parts = [kind.of(made(part)) for part in np.split(rows, sorted(cuts))]
+    joined = kind.empty(3)
+    for part in parts[::-1]:
+        joined = joined.merge(part)
+    assert joined.rows == whole.rows == 60
+    np.testing.assert_array_equal(joined.keys, whole.keys)
+    dense = [t.toarray() if sp.issparse(t) else t for t in (joined.table, whole.table)]
+    np.testing.assert_array_equal(*dense)
+
+
+def test_rows_of_weight_zero_are_not_there(rows):
+    weights = np.zeros(len(rows))
+    weights[:30] = 2.0
+    drawn = fold(RowSampler(100), rows, weights).summary
+    assert drawn.rows == 60
+    assert as_set(drawn.table) == as_set(rows[:30])
+
+
+def test_of_rows_that_come_once_the_first_are_drawn_from_and_none_is_lost(rows):
+    many = np.concatenate([rows, rows + 10.0, rows + 20.0])
+    batches = iter(np.array_split(many, 40))
+    found = landmarks(batches, 50)
+    assert as_set(found.points) <= as_set(many[:5000])
+    np.testing.assert_array_equal(found.points, landmarks(many[:5000], 50).points)
+    again = np.concatenate([chunk.data for chunk in found.rows.chunks()])
+    np.testing.assert_array_equal(again, many)
+    short = landmarks(iter([rows[:7]]), 50)
+    assert as_set(short.points) == as_set(rows[:7])
+
+
+@pytest.mark.parametrize("rule", ["kmeans", "leverage"])
+def test_other_rules_give_the_same_landmarks_again(rule, rows):
+    one = landmarks(rows, 40, rule=rule, kernel=RBF, seed=2)
+    two = landmarks(rows[::-1], 40, rule=rule, kernel=RBF, seed=2)
+    np.testing.assert_array_equal(one.points, two.points)
+    assert one.points.shape == (40, 4)
+    assert (one.ridge is not None) == (rule == "leverage")
+    assert landmarks(rows[:30], 40, rule=rule, kernel=RBF).points.shape == (30, 4)
+
+
+def test_centres_lack_less_variance_than_rows(rows):
+    def missing(rule, seed):
+        points = landmarks(rows, 40, rule=rule, seed=seed).points
+        return Nystrom.of(RBF, points).missing_variance(rows).mean()
+
+    for seed in range(3):
+        assert missing("kmeans", seed) < 0.9 * missing("uniform", seed)
+
+
+def test_leverage_finds_the_few_rows_that_are_unlike_the_others():
+    rng = np.random.default_rng(1)
+    rows = np.concatenate([0.05 * rng.standard_normal((4000, 2)), rng.uniform(20, 90, (25, 2))])
+
+    def found(rule):
+        return np.mean(
+            [
+                (landmarks(rows, 60, rule=rule, kernel=RBF, seed=s).points > 10).all(axis=1).sum()
+                for s in range(4)
+            ]
+        )
+
+    assert found("uniform") < 5
+    assert found("leverage") > 20
+
+
+def test_leverage_scores_are_those_of_the_definition():
+    """With all rows to estimate from, rows are drawn as often as their exact scores say."""
+    rng = np.random.default_rng(1)
+    rows = np.concatenate([rng.standard_normal((300, 2)) * 0.1, rng.standard_normal((100, 2)) * 3])
+    found = landmarks(rows, 100, rule="leverage", kernel=RBF)
+    K = exact(RBF, rows)
+    scores = np.diag(np.linalg.solve(K + found.ridge * np.eye(400), K))
+    number = {tuple(row): i for i, row in enumerate(rows)}
+    chosen = [number[tuple(row)] for row in found.points]
+    # A draw by uniform chances has the mean score; one by scores has more.
+    assert scores[chosen].mean() > 1.5 * scores.mean()
+
+
+def test_landmarks_may_be_given(rows):
+    found = landmarks(rows, 999, rule=rows[:7].tolist())
+    np.testing.assert_array_equal(found.points, rows[:7])
+    assert found.rule == "given"
+    with pytest.raises(ShapeError, match="4 columns"):
+        landmarks(rows, 5, rule=rows[:7, :3])
+    with pytest.raises(NotFiniteError, match="row 1, column 2"):
+        landmarks(rows, 5, rule=[[0.0] * 4, [0.0, 0.0, np.nan, 0.0]])
+
+
+def test_missing_cells_are_named_or_left_out(rows, tmp_path):
+    table = rows.copy()
+    table[1234, 2] = np.nan
+    with pytest.raises(NotFiniteError, match="row 1,234, column 2"):
+        landmarks(table, 50)
+    pd.DataFrame(table, columns=list("abcd")).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(NotFiniteError, match=r"row 1,234 \(line 1,236\), column 'c' of .*rows.csv"):
+        landmarks(tmp_path / "rows.csv", 50)
+    kept = np.delete(rows, 1234, axis=0)
+    np.testing.assert_array_equal(
+        landmarks(table, 50, drop=True).points, landmarks(kept, 50).points
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"rule": "best"}, "landmarks"),
+        ({"count": 0}, "n_landmarks"),
+        ({"rule": "leverage"}, "kernel"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused(rows, options, name):
+    with pytest.raises(ParameterError) as caught:
+        landmarks(rows, **{"count": 9, **options})
+    assert caught.value.place == {"parameter": name}
+    assert caught.value.hint
+
+
+def test_centres_of_sparse_rows_are_refused(rows):
+    with pytest.raises(ParameterError, match="dense"):
+        landmarks(sp.csr_array(rows), 9, rule="kmeans")
+
+
+def test_a_kernel_of_ones_own_goes_by_leverage_too(rows):
+    found = landmarks(np.abs(rows[:80]), 10, rule="leverage", kernel=OWN)
+    assert found.points.shape == (10, 4)
+
+
+def test_rows_that_were_opened_are_taken_as_they_are(rows, tmp_path):
+    np.save(tmp_path / "rows.npy", rows)
+    source = rows_of(tmp_path / "rows.npy")[0]
+    points, left = sample_rows(source, 9)
+    assert left is source
+    np.testing.assert_array_equal(points, landmarks(rows, 9).points)

@@ -1,0 +1,26 @@
+"""Feature spaces as kernel PCA leaves them, made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from princomp.kernel_pca.feature_space import Expansion, KernelMatrix, solve
+
+
+def expansion_of(function, rows, k=None):
+    """The first k axes (all that are not zero) of the rows, as the exact solution has them."""
+    if not hasattr(rows, "tocsr"):
+        function = function.about(rows.mean(axis=0, dtype=np.float64))
+    matrix = KernelMatrix(function, rows, memory=10**9)
+    n = matrix.n
+    spectrum = solve(matrix, k, memory=10**9).spectrum
+    kept = int((spectrum.variances[: spectrum.k] > 0).sum())
+    weights = spectrum.axes[:kept].T / np.sqrt(spectrum.variances[:kept] * (n - 1))
+    return Expansion(
+        function=function,
+        points=rows,
+        weights=weights - weights.mean(axis=0),
+        mean=np.full(n, 1 / n),
+        centre=matrix.spread.column_means,
+        mean_square=matrix.spread.mean_square,
+    )

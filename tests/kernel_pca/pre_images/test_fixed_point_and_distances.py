@@ -1,0 +1,302 @@
+"""Pre-images by iteration and by distances."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings, strategies as st
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from spaces import expansion_of
+
+from princomp.errors import DataError, NotFiniteError, ParameterError, ShapeError
+from princomp.kernel_pca.functions import KernelFunction, median_gamma
+from princomp.kernel_pca.pre_images import (
+    METHODS,
+    Distances,
+    FixedPoint,
+    Linear,
+    check_method,
+    pre_images,
+)
+from princomp.kernel_pca.pre_images.fixed_point import slope_of
+from princomp.kernel_pca.pre_images.nearest import Nearest
+
+GB = 10**9
+BOTH = pytest.mark.parametrize("way", [FixedPoint, Distances])
+
+
+def table(n=120, p=5, offset=3.0, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, p)) * np.linspace(2, 0.5, p) + offset
+
+
+def squared_distances(space, scores, rows):
+    """‖φ(z) − P‖² (n,)."""
+    own = space.scores(rows)
+    return ((scores - own) ** 2).sum(axis=1) + space.squares(rows) - (own**2).sum(axis=1)
+
+
+# ---- known answers -------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+@pytest.mark.parametrize("gamma", [0.02, 0.3])
+def test_a_gaussian_with_all_components_gives_its_rows_back(way, gamma, offset):
+    rows = table(offset=offset)
+    space = expansion_of(KernelFunction("rbf", gamma), rows)
+    back = way(space).rows(space.scores(rows))
+    # Squared distances are good to some units, those of rows to as many over γ.
+    assert np.abs(back - rows).max() <= 1e-7 + 1e-15 * offset
+
+
+@BOTH
+@pytest.mark.parametrize(("degree", "coef0"), [(3, 1.0), (3, 0.0), (1, 2.0)])
+def test_so_does_a_polynomial(way, degree, coef0):
+    rows = table(offset=1.0)
+    space = expansion_of(KernelFunction("poly", 0.2, degree, coef0), rows)
+    back = way(space).rows(space.scores(rows))
+    assert np.abs(back - rows).max() <= 1e-7
+
+
+def test_an_even_degree_is_a_matter_of_iteration():
+    rows = table(offset=1.0)
+    space = expansion_of(KernelFunction("poly", 0.2, 2, 1.0), rows)
+    assert np.abs(FixedPoint(space).rows(space.scores(rows)) - rows).max() <= 1e-7
+
+
+@BOTH
+def test_rows_that_are_new_come_back_where_the_space_is_full(way):
+    # Degree 1 has p axes and no more: every row's image lies in their span.
+    rows, new = table(), table(20, seed=7)
+    space = expansion_of(KernelFunction("poly", 0.5, 1, 1.0), rows)
+    assert np.abs(way(space, 20).rows(space.scores(new)) - new).max() <= 1e-4
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_linear_kernel_is_inverted_exactly_by_all_ways(method):
+    rows = table(60, 8)
+    space = expansion_of(KernelFunction("linear"), rows, 3)
+    back = pre_images(method, space, memory=GB).rows(space.scores(rows))
+    pca = PCA(3).fit(rows)
+    assert np.abs(back - pca.inverse_transform(pca.transform(rows))).max() <= 1e-10
+
+
+def test_one_iteration_is_the_formula():
+    rows = table(40, 3, 0.0)
+    space = expansion_of(KernelFunction("rbf", 0.2), rows, 2)
+    scores = space.scores(rows[:5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        start = FixedPoint(space, 1, max_iter=0).rows(scores)
+        after = FixedPoint(space, 1, max_iter=1, tol=0).rows(scores)
+    shares = space.coefficients(scores)
+    weights = shares * np.exp(-0.2 * ((start[:, None] - rows) ** 2).sum(axis=2))
+    mean = weights @ rows / weights.sum(axis=1)[:, None]
+    # Where it would lead away it is not taken; here it is by all.
+    assert np.abs(after - mean).max() < 1e-12
+
+
+def test_where_it_ends_the_distance_is_stationary():
+    rows = table(80, 3)
+    space = expansion_of(KernelFunction("rbf", 0.1), rows, 3)
+    scores = space.scores(rows)
+    back = FixedPoint(space, tol=1e-7, max_iter=2000).rows(scores)
+    h = 1e-4
+    for column in range(3):
+        up, down = back.copy(), back.copy()
+        up[:, column] += h
+        down[:, column] -= h
+        rise = squared_distances(space, scores, up) - squared_distances(space, scores, down)
+        assert np.abs(rise / (2 * h)).max() < 1e-6
+        # No saddle, but for rounding, and a minimum for nearly all.
+        middle = squared_distances(space, scores, back)
+        both = (squared_distances(space, scores, up) + squared_distances(space, scores, down)) / 2
+        assert (both > middle - 1e-12).all()
+
+
+def test_nearest_points_are_those_of_the_feature_space():
+    rows = table(50, 3)
+    rows[30:33] = rows[0]
+    space = expansion_of(KernelFunction("rbf", 0.3), rows, 4)
+    scores = np.concatenate([space.scores(table(20, 3, seed=3)), space.scores(rows[:1])])
+    shares = space.coefficients(scores)
+    matrix = np.exp(-0.3 * ((rows[:, None] - rows) ** 2).sum(axis=2))
+    own = np.einsum("ni,ij,nj->n", shares, matrix, shares)
+    direct = own[:, None] + 1.0 - 2 * shares @ matrix
+    found, squares = Nearest(space).of(scores, 6)
+    assert np.abs(squares - np.sort(direct, axis=1)[:, :6]).max() < 1e-12
+    assert np.abs(squares - np.take_along_axis(direct, found, 1)).max() < 1e-12
+    # Four rows are equally far: the first of them comes first.
+    at = found[-1].tolist()
+    assert [row for row in at if row in (0, 30, 31, 32)] == [0, 30, 31, 32]
+
+
+def test_a_mean_of_points_far_apart_is_no_start():
+    # Between two clusters nothing is alike: the start is a point of one of them.
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.standard_normal((10, 2)), 50 + rng.standard_normal((3, 2))])
+    space = expansion_of(KernelFunction("rbf", 0.5), rows, 2)
+    scores = space.scores(rows)
+    start = FixedPoint(space, 13, max_iter=0)
+    with pytest.warns(ConvergenceWarning):
+        begun = start.rows(scores)
+    first = Nearest(space).of(scores, 1)[0][:, 0]
+    assert (
+        squared_distances(space, scores, begun)
+        <= squared_distances(space, scores, rows[first]) + 1e-12
+    ).all()
+    assert np.abs(FixedPoint(space, 13).rows(scores[10:]) - rows[10:]).max() < 3
+
+
+@pytest.mark.parametrize(("kernel", "degree"), [("rbf", 3), ("poly", 2), ("poly", 3)])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_way_leads_downhill_whatever_the_weights_add_up_to(kernel, degree, sign):
+    rng = np.random.default_rng(5)
+    points, at = rng.standard_normal((20, 3)), rng.standard_normal((50, 3))
+    shares = sign * rng.random((50, 20))
+    slope = slope_of(KernelFunction(kernel, 0.2, degree), points)
+    value, way, _ = slope(shares, at)
+    assert (slope(shares, at + 1e-5 * way)[0] < value).all()
+    # No further than the points are, some twenty times, where the sum is nearly nothing.
+    if kernel == "rbf":
+        balanced = rng.standard_normal((2000, 20))
+        _, way, _ = slope(balanced, np.zeros((2000, 3)))
+        assert np.linalg.norm(way, axis=1).max() < 20 * np.linalg.norm(points, axis=1).max()
+
+
+# ---- properties ----------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    gamma=st.sampled_from([1e-3, 0.1, 1.0, 30.0]),
+    kernel=st.sampled_from(["rbf", "poly"]),
+    degree=st.sampled_from([1, 2, 3, 4]),
+    k=st.integers(1, 6),
+    size=st.sampled_from([0.1, 1.0, 5.0]),
+)
+def test_the_distance_never_rises_and_nothing_is_nan(seed, gamma, kernel, degree, k, size):
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((25, 3)) * [2, 1, 0.5]
+    rows[20:] = rows[0]
+    space = expansion_of(KernelFunction(kernel, gamma, degree), rows, k)
+    # Scores of rows, and such as no row has: larger ones, and at random.
+    scores = np.concatenate([space.scores(rows[:8]) * size, rng.standard_normal((5, space.k))])
+    before = np.full(len(scores), np.inf)
+    unit = 1e-13 * (1 + (scores**2).sum(axis=1) + np.abs(space.function.diagonal(rows)).max())
+    for steps in (0, 1, 2, 5, 20):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            back = FixedPoint(space, 3, max_iter=steps).rows(scores)
+        assert np.isfinite(back).all()
+        now = squared_distances(space, scores, back)
+        assert (now <= before + unit + 1e-9 * np.abs(now)).all()
+        before = now
+    if kernel == "rbf" or degree % 2:
+        assert np.isfinite(Distances(space, 4).rows(scores)).all()
+
+
+@BOTH
+def test_each_row_is_found_on_its_own(way):
+    rows = table(700, 4)
+    space = expansion_of(KernelFunction("rbf", 0.1), rows, 4)
+    scores = space.scores(rows)
+    whole = way(space).rows(scores)
+    for row in (0, 333, 699):
+        # Products of other shapes differ in rounding, and steps by the tolerance with it.
+        assert np.abs(way(space).rows(scores[row : row + 1]) - whole[row]).max() < 1e-3
+
+
+@BOTH
+def test_float32_is_kept(way):
+    rows = table().astype(np.float32)
+    space = expansion_of(KernelFunction("rbf", 0.1), rows, 10)
+    back = way(space).rows(space.scores(rows))
+    assert back.dtype == np.float32
+    wide = expansion_of(KernelFunction("rbf", 0.1), rows.astype(np.float64), 10)
+    apart = back - way(wide).rows(wide.scores(rows.astype(np.float64)))
+    assert np.sqrt((apart**2).mean()) < 1e-3
+    assert way(space).rows([[0] * 10]).dtype == np.float64
+
+
+@BOTH
+def test_duplicates_and_few_points_do_no_harm(way):
+    rows = np.repeat(table(4, 3), 5, axis=0)
+    space = expansion_of(KernelFunction("rbf", 0.3), rows)
+    for count in (1, 3, 5, 20, 1000):
+        back = way(space, count).rows(space.scores(rows))
+        assert np.abs(back - rows).max() < 1e-6
+
+
+def test_the_share_that_did_not_converge_is_reported():
+    rows = table()
+    space = expansion_of(KernelFunction("rbf", 0.05), rows, 2)
+    scores = space.scores(rows)
+    with pytest.warns(ConvergenceWarning, match=r"of 120 pre-images \(\d+\.\d%\) still moved"):
+        FixedPoint(space, max_iter=1).rows(scores)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FixedPoint(space).rows(scores)
+
+
+# ---- refusals ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "kernel", "degree", "others"),
+    [
+        ("distance", "poly", 2, "'ridge' or 'fixed_point'"),
+        ("distance", "poly", 2.5, "fixed_point"),
+        ("distance", "cosine", 3, "'ridge'"),
+        ("fixed_point", "cosine", 3, "'ridge'"),
+        ("fixed_point", "sigmoid", 3, "'ridge'"),
+        ("fixed_point", "laplacian", 3, "'ridge'"),
+        ("fixed_point", "callable", 3, "'ridge'"),
+        ("ridge", "precomputed", 3, "leave pre_image out"),
+    ],
+)
+def test_ways_that_a_kernel_does_not_allow_are_refused(method, kernel, degree, others):
+    with pytest.raises(ParameterError, match="it works for") as caught:
+        check_method(method, KernelFunction(kernel, 1.0, degree))
+    assert others in caught.value.hint
+    assert caught.value.place == {"parameter": "pre_image"}
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_distances_need_a_gamma_above_zero(kernel):
+    with pytest.raises(ParameterError, match="gamma above zero"):
+        check_method("distance", KernelFunction(kernel, 0.0, 3))
+
+
+def test_other_names_are_refused():
+    with pytest.raises(ParameterError, match="'magic' is not known"):
+        check_method("magic", KernelFunction("rbf", 1.0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_invalid_input_is_refused(method):
+    rows = table(30)
+    space = expansion_of(KernelFunction("rbf", 0.1), sp.csr_array(rows), 2)
+    with pytest.raises(DataError, match="dense rows"):
+        pre_images(method, space, memory=GB)
+    space = expansion_of(KernelFunction("rbf", 0.1), rows, 2)
+    made = pre_images(method, space, memory=GB)
+    with pytest.raises(ShapeError, match=r"shape \(30, 5\), and there are 2"):
+        made.rows(rows)
+    with pytest.raises(NotFiniteError, match="score 0 of row 1 is inf"):
+        made.rows([[0, 0], [np.inf, 0]])
+
+
+def test_every_name_leads_to_its_way():
+    space = expansion_of(KernelFunction("rbf", median_gamma(table())), table(), 2)
+    made = [pre_images(method, space, n_neighbors=7, memory=GB) for method in METHODS]
+    assert [type(each).__name__ for each in made] == ["Ridge", "FixedPoint", "Distances"]
+    assert made[1].n_neighbors == made[2].n_neighbors == 7
+    linear = expansion_of(KernelFunction("linear"), table(), 2)
+    assert isinstance(pre_images("distance", linear, memory=GB), Linear)

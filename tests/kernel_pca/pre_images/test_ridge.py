@@ -1,0 +1,102 @@
+"""Pre-images by regression, and those of the linear kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.decomposition import PCA, KernelPCA as Theirs
+from spaces import expansion_of
+
+from princomp.errors import DataError, MemoryLimitError, NotFiniteError, ShapeError
+from princomp.kernel_pca.functions import KernelFunction
+from princomp.kernel_pca.pre_images import Linear, Ridge
+
+ROWS = np.random.default_rng(0).standard_normal((60, 5)) * [3, 2, 1, 1, 0.5] + 1.0
+NEW = np.random.default_rng(1).standard_normal((17, 5))
+GB = 10**9
+
+
+@pytest.mark.parametrize(("kernel", "gamma"), [("rbf", 0.1), ("poly", 0.05), ("cosine", 1.0)])
+@pytest.mark.parametrize("alpha", [1.0, 0.01])
+def test_numbers_are_scikit_learns(kernel, gamma, alpha):
+    theirs = Theirs(4, kernel=kernel, gamma=gamma, alpha=alpha, fit_inverse_transform=True)
+    scores = theirs.fit_transform(ROWS)
+    shifted = KernelFunction(kernel, gamma).about(ROWS.mean(axis=0))
+    ours = Ridge.learn(shifted, scores, ROWS, alpha, memory=GB)
+    new = theirs.transform(NEW)
+    # The condition of K + αI is at most 60 · max k / α, and its solution has as many units.
+    largest = np.abs(KernelFunction(kernel, gamma).diagonal(scores)).max()
+    bound = 60 * max(largest, 1.0) / alpha * 60 * np.finfo(float).eps * np.abs(ROWS).max()
+    assert np.abs(ours.coefficients - theirs.dual_coef_).max() <= bound / alpha
+    assert np.abs(ours.rows(new) - theirs.inverse_transform(new)).max() <= 10 * bound * largest
+
+
+def test_threads_and_tiles_change_nothing_but_rounding():
+    rng = np.random.default_rng(2)
+    rows, scores = rng.standard_normal((700, 3)), rng.standard_normal((700, 2))
+    made = Ridge.learn(KernelFunction("rbf", 0.5), scores, rows, 0.1, memory=GB)
+    whole = made.rows(scores)
+    one = np.concatenate([made.rows(scores[i : i + 1]) for i in range(0, 700, 50)])
+    assert np.abs(one - whole[::50]).max() < 1e-10
+    values = np.exp(-0.5 * ((scores[:, None] - scores) ** 2).sum(axis=2))
+    left = np.linalg.norm((values + 0.1 * np.eye(700)) @ made.coefficients - rows)
+    assert left < 1e-10 * np.linalg.norm(rows)
+
+
+def test_float32_is_kept():
+    scores = NEW[:, :2].astype(np.float32)
+    made = Ridge.learn(KernelFunction("rbf", 0.5), scores, NEW.astype(np.float32), 0.1, memory=GB)
+    assert made.rows(scores).dtype == np.float32
+    wide = Ridge.learn(KernelFunction("rbf", 0.5), NEW[:, :2], NEW, 0.1, memory=GB)
+    assert np.abs(made.rows(scores) - wide.rows(NEW[:, :2])).max() < 1e-5
+    linear = Linear.of(expansion_of(KernelFunction("linear"), ROWS, 2))
+    assert linear.rows(scores).dtype == np.float32
+
+
+def test_it_refuses_what_does_not_fit_before_it_begins():
+    with pytest.raises(MemoryLimitError, match=r"33 kB, and the limit is 20 kB") as caught:
+        Ridge.learn(KernelFunction("rbf", 1.0), ROWS[:, :2], np.ones((60, 9)), 1.0, memory=20_000)
+    assert "fixed_point" in caught.value.hint
+
+
+def test_it_refuses_a_matrix_that_is_not_positive_definite():
+    with pytest.raises(DataError, match="alpha=0 is not positive") as caught:
+        Ridge.learn(KernelFunction("linear"), ROWS[:, :2], ROWS, 0.0, memory=GB)
+    assert "raise alpha" in caught.value.hint
+
+
+def test_it_refuses_kernels_that_scores_have_not():
+    with pytest.raises(DataError, match="cannot be evaluated between scores"):
+        Ridge.learn(KernelFunction("chi2", 1.0), -np.abs(ROWS[:, :2]), ROWS, 1.0, memory=GB)
+    with pytest.raises(DataError, match="is not finite"):
+        Ridge.learn(KernelFunction("poly", 1.0), ROWS[:, :2] * 1e150, ROWS, 1.0, memory=GB)
+
+
+def test_it_refuses_sparse_rows_and_other_scores():
+    with pytest.raises(DataError, match="dense rows"):
+        Ridge.learn(KernelFunction("rbf", 1.0), ROWS[:, :2], sp.csr_array(ROWS), 1.0, memory=GB)
+    made = Ridge.learn(KernelFunction("rbf", 1.0), ROWS[:, :2], ROWS, 1.0, memory=GB)
+    with pytest.raises(ShapeError, match=r"shape \(60, 3\)"):
+        made.rows(ROWS[:, :3])
+    with pytest.raises(ShapeError):
+        made.rows(ROWS[:, 0])
+    with pytest.raises(NotFiniteError, match="score 1 of row 2") as caught:
+        made.rows([[0, 0], [0, 0], [0, np.nan]])
+    assert caught.value.place == {"row": 2, "column": 1}
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("k", [2, 5])
+def test_the_linear_kernel_is_inverted_exactly(offset, k):
+    rows = ROWS + offset
+    space = expansion_of(KernelFunction("linear"), rows, k)
+    back = Linear.of(space).rows(space.scores(rows))
+    pca = PCA(k).fit(rows - offset)
+    expected = pca.inverse_transform(pca.transform(rows - offset))
+    assert np.abs(back - offset - expected).max() <= 1e-10 * max(1.0, offset)
+
+
+def test_sparse_rows_of_the_linear_kernel():
+    space = expansion_of(KernelFunction("linear"), sp.csr_array(ROWS), 5)
+    assert np.abs(Linear.of(space).rows(space.scores(sp.csr_array(ROWS))) - ROWS).max() < 1e-10

@@ -1,0 +1,382 @@
+"""Nobody writes to memory that somebody else still reads: models, copies, inputs, results."""
+
+import copy
+import gc
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from princomp import PCA, KernelPCA, Moments
+from princomp.core.request import Request
+from princomp.core.row_buffer import RowBuffer
+from princomp.core.stream import Stream
+from princomp.engines import local
+from princomp.engines.local import fold
+from princomp.io.readers.columns import Selection
+from princomp.io.readers.numpy_file import open_npy
+from princomp.kernels import csr, entries_of
+from princomp.kernels.wide import WIDE
+from princomp.linalg import scratch
+
+P = 4
+LARGE = (400, 50)  # of float64: more than the smallest array that scratch keeps
+
+
+def rows_like(rng, n, size=1.0):
+    return size * rng.standard_normal((n, P))
+
+
+def agrees(model, batches):
+    """Whether the model is that of these rows: all of their means and covariances agree.
+
+    The rows of one model are of the size 10**i, those of others differ from it by a factor of 10
+    at least: rows that are overwritten change a variance by far more than 1e-8 of it, and the
+    rounding of at most 1,000 rows is below 1,000 eps.
+    """
+    rows = np.concatenate(batches)
+    covariance = np.cov(rows.T)
+    size = np.abs(covariance).max()
+    found = (model.components_.T * model.explained_variance_) @ model.components_
+    assert model.n_samples_ == len(rows)
+    np.testing.assert_allclose(found, covariance, rtol=0, atol=1e-8 * size)
+    np.testing.assert_allclose(model.mean_, rows.mean(axis=0), rtol=0, atol=1e-8 * np.sqrt(size))
+
+
+# ---- rows that wait to be summed -------------------------------------------------------------
+
+
+def test_a_model_thrown_away_leaves_the_rows_of_others_alone():
+    rng = np.random.default_rng(0)
+    a, b, c = rows_like(rng, 50), rows_like(rng, 30), rows_like(rng, 30, 1e3)
+    model = PCA(2).partial_fit(a).partial_fit(sp.csr_array(b))
+    PCA(2).partial_fit(c)
+    expected = np.linalg.eigvalsh(np.cov(np.concatenate([a, b]).T))[::-1][:2]
+    np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-12)
+
+
+def failed(model, rng, size):
+    """Batches of which a later one is refused, after the first was taken."""
+    bad = rows_like(rng, 3, size)
+    bad[1, 1] = np.inf
+    with pytest.raises(ValueError, match=r"infinite|not finite"):
+        model.partial_fit(iter([rows_like(rng, 5, 7 * size), bad]))
+
+
+def in_a_thread(work):
+    found = []
+    thread = Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_models_and_their_copies_keep_their_own_rows(seed):
+    """Any sequence of batches, copies, failures and models that come and go."""
+    rng = np.random.default_rng(seed)
+    models = [(PCA(), [], 1.0)]
+    for step in range(60):
+        model, batches, size = models[rng.integers(len(models))]
+        more = rows_like(rng, int(rng.choice([1, 2, 30, 100])), size)
+        action = rng.integers(9) if batches else 0
+        if action <= 2:
+            model.partial_fit(more)
+        elif action == 3:
+            model.partial_fit(sp.csr_array(more))
+        elif action == 4:
+            in_a_thread(lambda model=model, more=more: model.partial_fit(more))
+        elif action == 5:
+            failed(model, rng, size)
+        elif action == 6 and sum(map(len, batches)) > 1:
+            model.explained_variance_  # noqa: B018  (solves what is there)
+        elif action > 6:
+            made = copy.copy if action == 7 else [copy.deepcopy, through_pickle][step % 2]
+            models.append((made(model), list(batches), size))
+        if action <= 4:
+            batches.append(more)
+        if step % 5 == 0:
+            models.append((PCA(), [], 10.0 ** rng.integers(-3, 4)))
+        if len(models) > 6:
+            models.pop(int(rng.integers(len(models))))
+            gc.collect()
+        PCA().partial_fit(rows_like(rng, 64, 1e9))
+    for model, batches, _ in models:
+        if sum(map(len, batches)) > P:
+            agrees(model, batches)
+
+
+def through_pickle(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+class Late:
+    """Weights that are asked for in the middle of ``plus``, when another thread may run."""
+
+    def __init__(self, weights, meanwhile):
+        self.weights, self.meanwhile = weights, meanwhile
+
+    def __array__(self, dtype=None, copy=None):
+        self.meanwhile()
+        return np.asarray(self.weights, dtype=dtype)
+
+
+def test_two_successors_at_the_same_time_do_not_write_to_the_same_rows():
+    first = RowBuffer().plus(np.zeros((3, P)), None, 100)
+    others = []
+    late = Late(np.ones(2), lambda: others.append(first.plus(np.full((2, P), 5.0), None, 100)))
+    one = first.plus(np.full((2, P), 7.0), late, 100)
+    assert (one.table()[0][3:] == 7.0).all()
+    assert (others[0].table()[0][3:] == 5.0).all()
+
+
+def test_a_failure_after_rows_were_written_leaves_the_others_alone():
+    def stop():
+        raise RuntimeError
+
+    first = RowBuffer().plus(np.zeros((3, P)), None, 100)
+    with pytest.raises(RuntimeError):
+        first.plus(np.full((2, P), 7.0), Late(np.ones(2), stop), 100)
+    one, two = (first.plus(np.full((2, P), value), None, 100) for value in (5.0, 6.0))
+    assert (first.table()[0] == 0.0).all()
+    assert (one.table()[0][3:] == 5.0).all()
+    assert (two.table()[0][3:] == 6.0).all()
+
+
+def test_a_cleared_stream_leaves_the_rows_of_the_first_alone():
+    stream = Stream(Request.of(PCA()), P)
+    stream.add(np.full((10, P), 3.0), None)
+    other = stream.cleared()
+    other.add(np.full((20, P), 9.0), None)
+    stream.add(np.full((5, P), 3.0), None)
+    for each, value, n in ((stream, 3.0, 15), (other, 9.0, 20)):
+        summary = each.so_far()[0]
+        assert summary.rows == n
+        assert (summary.mean == value).all()
+        assert (summary.scatter == 0.0).all()
+
+
+# ---- memory that is used again ---------------------------------------------------------------
+
+
+def test_scratch_is_used_again_once_no_one_has_it():
+    kept = scratch("used again", LARGE, np.float64)
+    place = kept.ctypes.data
+    del kept
+    assert scratch("used again", LARGE, np.float64).ctypes.data == place
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda array: array,
+        lambda array: array[3:7],
+        lambda array: array.T.reshape(-1)[::2] if array.T.flags.c_contiguous else array.T[1:],
+        lambda array: array.view(np.uint8)[5],
+        lambda array: memoryview(array),
+        lambda array: iter(array),
+        lambda array: (number for number in [array][0]),
+    ],
+    ids=["itself", "slice", "transpose", "bytes", "memoryview", "iterator", "generator"],
+)
+def test_scratch_is_not_handed_out_while_a_part_of_it_is_alive(part):
+    held = part(scratch("parts", LARGE, np.float64))
+    # An earlier array may be free: those of three more calls are all that is kept, and more.
+    for _ in range(3):
+        more = scratch("parts", LARGE, np.float64)
+        more[:] = 1.0
+        own = np.asarray(next(held) if hasattr(held, "__next__") else held)
+        assert not np.shares_memory(own, more)
+
+
+def test_scratch_of_an_error_that_is_kept_is_not_handed_out():
+    def fails():
+        array = scratch("failed", LARGE, np.float64)
+        array[:] = 1.0
+        raise ValueError
+
+    with pytest.raises(ValueError) as kept:  # noqa: PT011
+        fails()
+    scratch("failed", LARGE, np.float64)[:] = 2.0
+    (frame,) = [t for t in kept.traceback if t.name == "fails"]
+    assert (frame.locals["array"] == 1.0).all()
+
+
+def test_products_of_sparse_rows_are_not_overwritten_by_the_next():
+    rng = np.random.default_rng(0)
+    entries = entries_of(sp.random_array((500, 3000), density=0.02, rng=rng, format="csr"))
+    one, two = (csr.images(entries, rng.standard_normal((3000, 8)))[0] for _ in range(2))
+    assert not np.shares_memory(one, two)
+
+
+def test_a_block_that_is_being_added_is_not_read_over_by_the_next(tmp_path, monkeypatch):
+    """One thread reads ahead of the one that adds, so far that the next block is always there."""
+
+    def one_ahead(work, pieces, threads=None, *, ahead=False):
+        with ThreadPoolExecutor(1) as reader:
+            before = None
+            for piece in pieces:
+                read = reader.submit(work, piece).result()
+                if before is not None:
+                    yield before
+                before = read
+            yield before
+
+    rows = np.random.default_rng(0).standard_normal((2 * 2048 + 100, WIDE), dtype=np.float32)
+    np.save(tmp_path / "rows.npy", rows)
+    source = open_npy(tmp_path / "rows.npy", Selection())
+    expected = fold(Moments, rows).summary
+    monkeypatch.setattr(local, "in_order", one_ahead)
+    found = fold(Moments, source).summary
+    np.testing.assert_array_equal(found.scatter, expected.scatter)
+
+
+def run(program, **environment):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        env={**os.environ, **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout
+
+
+@pytest.mark.parametrize("on", ["1", "0", ""])
+def test_new_and_reused_memory_is_filled_with_nan_if_asked_for(on):
+    program = (
+        "import numpy as np\n"
+        "from princomp.linalg import buffers\n"
+        "def all_made():\n"
+        "    return [buffers.empty((300, 100)), buffers.aligned((300, 100), 'f4'),\n"
+        "            buffers.scratch('x', (300, 100), 'f8'), buffers.empty(5, dtype='i8')]\n"
+        "for array in all_made():\n"
+        "    array[...] = 1\n"
+        "del array\n"
+        "filled = np.frombuffer(bytes([0xa5]) * 8, 'i8')[0]\n"
+        "*floats, integers = all_made()\n"
+        "assert all(np.isnan(x).all() for x in floats) == buffers.FILL\n"
+        "assert (integers == filled).all() == buffers.FILL\n"
+        "print(buffers.FILL)\n"
+    )
+    assert run(program, PRINCOMP_FILL_EMPTY=on).strip() == str(on == "1")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_during_a_fit_of_another_thread_gets_its_blas_threads_back():
+    program = """
+import os, threading
+from princomp.linalg import threads as blas
+from princomp.linalg import one_blas_thread
+blas._set_threads([2] * len(blas._blas_libraries()))
+def threads(): return [library.num_threads for library in blas._blas_libraries()]
+inside, done = threading.Event(), threading.Event()
+def fit():
+    with one_blas_thread():
+        inside.set()
+        done.wait()
+other = threading.Thread(target=fit)
+other.start()
+inside.wait()
+def child_of(work):
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(work())
+        except BaseException:
+            os._exit(9)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def outside():
+    before = threads()
+    with one_blas_thread():
+        during = threads()
+    return 0 if (set(before), set(during), set(threads())) == ({2}, {1}, {2}) else 1
+assert child_of(outside) == 0
+with one_blas_thread():
+    assert child_of(lambda: 0 if set(threads()) == {1} else 1) == 0
+done.set()
+other.join()
+assert set(threads()) == {2}
+print("good")
+"""
+    assert run(program).strip() == "good"
+
+
+# ---- inputs, and what a model hands out ------------------------------------------------------
+
+ROWS = np.random.default_rng(3).standard_normal((60, P)) + 3.0
+
+
+MAKERS = {
+    "fit": lambda X, w: PCA(scale="unit").fit(X, sample_weight=w),
+    "range": lambda X, w: PCA(scale="range").fit(X, sample_weight=w),
+    "full": lambda X, w: PCA(svd_solver="full").fit(X, sample_weight=w),
+    "lanczos": lambda X, w: PCA(2, svd_solver="lanczos").fit(X, sample_weight=w),
+    "batches": lambda X, w: PCA(scale="unit").partial_fit(X, sample_weight=w),
+    "summary": lambda X, w: PCA.from_summary(Moments.of(X, w)),
+    "rbf": lambda X, w: KernelPCA(2, kernel="rbf").fit(X, sample_weight=w),
+    "poly": lambda X, w: KernelPCA(2, kernel="poly", fit_inverse_transform=True).fit(X),
+    "nystrom": lambda X, w: KernelPCA(2, kernel="poly", approximation="nystrom").fit(X),
+}
+
+
+def answers(model):
+    names = [n for n in dir(type(model)) if n.endswith("_") and not n.startswith("_")]
+    found = {"scores": model.transform(ROWS[:7] + 0.5)}
+    for name in names:
+        value = getattr(model, name, None)
+        if isinstance(value, np.ndarray):
+            found[name] = value.copy()
+    return found
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_model_does_not_change_with_the_rows_it_was_given(make):
+    expected = answers(make(ROWS.copy(), np.linspace(1, 2, 60)))
+    X, weights = ROWS.copy(), np.linspace(1, 2, 60)
+    model = make(X, weights)
+    X[:] = 7.0  # writable as before, too
+    weights[:] = 0.0
+    found = answers(model)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+def test_a_model_does_not_change_with_a_covariance_mean_or_summary_it_was_given():
+    covariance, mean = np.cov(ROWS.T), ROWS.mean(axis=0)
+    summary = Moments.of(ROWS)
+    models = [
+        PCA.from_covariance(covariance, mean=mean, n_samples=60),
+        PCA.from_summary(summary),
+    ]
+    covariance[:], mean[:], summary.scatter[:], summary.mean[:] = 7.0, 7.0, 7.0, 7.0
+    for model in models:
+        expected = answers(PCA().fit(ROWS))
+        for name, value in answers(model).items():
+            np.testing.assert_allclose(value, expected[name], rtol=1e-10, atol=1e-10, err_msg=name)
+        assert model.truncated(3).explained_variance_.max() < 2.0
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_what_a_model_hands_out_cannot_change_it(make):
+    model = make(ROWS.copy(), np.linspace(1, 2, 60))
+    before = answers(model)
+    for name in dir(type(model)):
+        if not name.endswith("_") or name.startswith("_"):
+            continue
+        value = getattr(model, name, None)
+        parts = [value] if isinstance(value, np.ndarray) else getattr(value, "__slots__", ())
+        for part in parts:
+            array = getattr(value, part) if isinstance(part, str) else part
+            if isinstance(array, np.ndarray) and array.flags.writeable and array.dtype != object:
+                array[...] = 7
+    model.transform(ROWS)[:] = 7.0
+    for name, value in answers(model).items():
+        np.testing.assert_array_equal(value, before[name], err_msg=name)

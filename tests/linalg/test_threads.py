@@ -1,0 +1,120 @@
+"""Pieces of work on threads: their order, and what is left behind."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+
+from princomp.linalg.threads import in_order
+
+
+def left_in_a_cycle(iteration):
+    """Drop the last hold on an iteration but for one that only a collection finds."""
+    cycle = [iteration]
+    cycle.append(cycle)
+
+
+@pytest.fixture
+def _no_collection():
+    """None but those that a test asks for."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_results_come_in_the_order_of_their_pieces(threads):
+    assert list(in_order(lambda i: i * i, range(50), threads)) == [i * i for i in range(50)]
+
+
+def test_one_thread_ahead_works_while_the_next_piece_is_made():
+    making = threading.Event()
+
+    def pieces():
+        yield 0
+        making.set()
+        yield 1
+
+    def work(piece):
+        return making.wait(20)
+
+    assert list(in_order(work, pieces(), 1, ahead=True)) == [True, True]
+
+
+def test_one_thread_ahead_works_while_the_last_result_is_used():
+    begun = [threading.Event() for _ in range(3)]
+
+    def work(piece):
+        begun[piece].set()
+
+    for piece, _ in enumerate(in_order(work, range(3), 1, ahead=True)):
+        assert begun[min(piece + 1, 2)].wait(20)
+
+
+@pytest.mark.usefixtures("_no_collection")
+def test_threads_work_on_after_what_they_did_was_left_behind():
+    """Once a fit waited for ever: its pool had been garbage, and the threads were gone."""
+    iteration = in_order(str, range(20), 3)
+    next(iteration)
+    left_in_a_cycle(iteration)
+    del iteration
+    gc.collect()
+    made = []
+    worker = threading.Thread(target=lambda: made.extend(in_order(str, range(8), 3)), daemon=True)
+    worker.start()
+    worker.join(20)
+    assert made == list("01234567")
+
+
+@pytest.mark.usefixtures("_no_collection")
+def test_a_thread_that_collects_its_own_work_does_not_wait_for_itself():
+    begun, left, collected = (threading.Event() for _ in range(3))
+
+    def work(piece):
+        if piece == 1:
+            begun.set()
+            assert left.wait(20)
+            gc.collect()
+            collected.set()
+        return piece
+
+    iteration = in_order(work, range(20), 3)
+    assert next(iteration) == 0
+    assert begun.wait(20)
+    left_in_a_cycle(iteration)
+    del iteration
+    left.set()
+    assert collected.wait(20)
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 3])
+def test_work_goes_on_where_no_more_threads_can_be_started(allowed, monkeypatch):
+    """Each piece is worked on once, by the threads that there are or by the caller."""
+    start, left, done = threading.Thread.start, [None] * allowed, []
+
+    def start_or_fail(thread):
+        if not left:
+            raise RuntimeError("can't start new thread")
+        left.pop()
+        start(thread)
+
+    def work(i):
+        done.append(i)
+        return i * i
+
+    monkeypatch.setattr(threading.Thread, "start", start_or_fail)
+    # Number of threads that no other test uses: a pool keeps the threads it has started.
+    assert list(in_order(work, range(50), 30 + allowed)) == [i * i for i in range(50)]
+    assert sorted(done) == list(range(50))
+
+
+def test_an_error_of_work_in_the_calling_thread_is_raised(monkeypatch):
+    def fail(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(lambda i: 1 // i, range(3), 40))

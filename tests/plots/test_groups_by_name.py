@@ -1,0 +1,101 @@
+"""Groups by the name of a column of the frame or file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from princomp import PCA, diagnostics, plots, read_table, report
+from princomp.errors import ColumnError, ParameterError
+
+h5py = pytest.importorskip("h5py")
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def table():
+    rows = np.random.default_rng(0).standard_normal((30, 3))
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"])
+    return frame.assign(species=["x", "y", "z"] * 10)
+
+
+@pytest.fixture
+def model(table):
+    with pytest.warns(UserWarning, match="left out 1 text column: species"):
+        return PCA(2).fit(table)
+
+
+def labels(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_groups_are_a_column_of_the_frame_or_file(table, model, tmp_path):
+    of_values = plots.scores(model, table[["a", "b", "c"]], groups=table["species"])
+    path = tmp_path / "t.csv"
+    table.to_csv(path, index=False)
+    for rows in (table, path):
+        assert labels(model.plot.scores(rows, groups="species")) == labels(of_values)
+    assert "species" in report(model, table, groups="species", bootstrap=0)
+
+
+def test_groups_may_be_numbers_that_the_model_does_not_know(table, model):
+    clusters = table.drop(columns="species").assign(cluster=[0, 1] * 15)
+    assert len(labels(plots.biplot(model, clusters, groups="cluster"))) >= 2
+
+
+def test_groups_are_a_column_of_obs(table, model, tmp_path):
+    path = tmp_path / "t.h5ad"
+    with h5py.File(path, "w") as file:
+        file["X"] = table[["a", "b", "c"]].to_numpy()
+        file["var/_index"] = np.array(["a", "b", "c"], dtype="S1")
+        file["obs/_index"] = np.array([f"cell {i}" for i in range(30)], dtype="S7")
+        file["obs/species/categories"] = np.array(["x", "y", "z"], dtype=h5py.string_dtype())
+        file["obs/species/codes"] = np.array([0, 1, 2] * 10, dtype="i1")
+        for name in ("var", "obs"):
+            file[name].attrs["_index"] = "_index"
+    assert len(labels(plots.scores(model, path, groups="species"))) >= 3
+    with pytest.raises(ColumnError, match="obs has no column 'specie'"):
+        plots.scores(model, path, groups="specie")
+
+
+def test_a_wrong_name_gets_a_suggestion(table, model):
+    with pytest.raises(ColumnError, match="Did you mean 'species'"):
+        plots.scores(model, table, groups="specis")
+    with pytest.raises(ParameterError, match="no named columns"):
+        plots.scores(PCA(2).fit(np.eye(9)), np.eye(9), groups="species")
+
+
+def test_a_column_that_is_analysed_can_make_groups(table):
+    rows = table.drop(columns="species").assign(c=[0, 1] * 15)
+    model = PCA(2).fit(rows)
+    assert labels(plots.scores(model, rows, groups="c")) == ["0", "1"]
+
+
+def test_metadata_are_columns_by_name(table, tmp_path):
+    mixed = table.assign(age=np.arange(30.0))
+    rows, extra = mixed[["a", "b", "c"]], mixed[["species", "age"]]
+    model = PCA(2).fit(rows)
+    path = tmp_path / "t.csv"
+    mixed.to_csv(path, index=False)
+    expected = diagnostics.metadata(model, rows, extra, frame="listing")
+    names = ["species", "age"]
+    for X in (mixed, path, read_table(path)):
+        found = diagnostics.metadata(model, X, names, frame="listing")
+        assert str(found) == str(expected)
+        np.testing.assert_array_equal(found["p_value"], expected["p_value"])
+    found = diagnostics.metadata(model, mixed, "age", frame="listing")
+    assert set(found["column"]) == {"age"}
+    one = diagnostics.categories(model, mixed.drop(columns="age"), "species", frame="listing")
+    assert set(one["category"]) == {"x", "y", "z"}
+    found = diagnostics.supplementary_columns(model, mixed, ["age"], frame="listing")
+    assert set(found["column"]) == {"age"}
+    assert len(model.plot.metadata(mixed, names).get_yticklabels()) == 2
+    page = report(model, mixed, groups="species", metadata=names, bootstrap=0)
+    assert page == report(model, rows, groups=mixed[["species"]], metadata=extra, bootstrap=0)
+    with pytest.raises(ColumnError, match="metadata='agee' is not a column"):
+        report(model, mixed, metadata=["agee"])
+
+
+def test_a_list_that_repeats_is_one_value_for_each_row(table, model):
+    found = diagnostics.metadata(model, table, ["u", "v", "w"] * 10, frame="listing")
+    assert set(found["groups"]) == {3}

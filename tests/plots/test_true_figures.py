@@ -1,0 +1,208 @@
+"""Statements of figures that were not true, or not readable, once."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import matplotlib.image
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.patches import Ellipse, Rectangle
+from pictures import arrests as states_and_model, irises
+from sklearn import decomposition
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from princomp import PCA, KernelPCA, bootstrap, choose, plots
+from princomp.errors import NotAvailableError, ParameterError
+from princomp.plots.colours import GROUP_COLOURS, VERMILLION
+from princomp.plots.points import group_look
+
+
+def texts_of(ax):
+    return [text for text in ax.texts if text.get_text() and not text.get_gid()]
+
+
+def note_of(ax):
+    return " ".join(text.get_text() for text in ax.texts if text.get_gid()).replace("\n", " ")
+
+
+def bars(ax, colour):
+    from matplotlib.colors import to_rgba
+
+    found = [bar for bar in ax.patches if isinstance(bar, Rectangle)]
+    return sum(bar.get_facecolor() == to_rgba(colour) for bar in found)
+
+
+# ---- scree ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["parallel", "broken-stick", "kaiser"])
+def test_the_bars_that_are_kept_are_those_of_the_rule_that_is_drawn(arrests, rule):
+    model = PCA(3, scale="unit").fit(arrests)
+    decision = choose(arrests, [rule], scale="unit")[rule]
+    ax = plots.scree(model, decision=decision)
+    assert bars(ax, "#0072B2") == decision.k == 1
+    assert note_of(ax) == "the model keeps 3"
+    assert note_of(plots.scree(model)) == ""
+
+
+@pytest.mark.parametrize("rule", ["parallel", "broken-stick", "kaiser", "gavish-donoho"])
+@pytest.mark.parametrize("columns", [4, 12])
+def test_no_line_crosses_a_number_of_a_scree_plot(rule, columns):
+    rng = np.random.default_rng(columns)
+    X = rng.standard_normal((60, columns)) * np.linspace(3, 1, columns)
+    ax = plots.scree(PCA(2).fit(X), decision=choose(X, [rule])[rule])
+    ax.figure.canvas.draw()
+    back = ax.transData.inverted()
+    lines = [line for line in ax.lines if len(line.get_xdata()) > 2]
+    for text in texts_of(ax)[:columns]:
+        (left, low), (right, high) = back.transform(text.get_window_extent().get_points())
+        for line in lines:
+            y = np.interp(np.linspace(left, right, 9), line.get_xdata(), line.get_ydata())
+            assert not ((low < y) & (y < high)).any(), (text.get_text(), line.get_label())
+
+
+def test_a_component_that_should_not_be_interpreted_says_so():
+    rng = np.random.default_rng(1)
+    noise = PCA(2).fit(rng.standard_normal((40, 4)))
+    ax = plots.scree(noise)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1*", "2*", "3", "4"]
+    assert note_of(ax).startswith("* unstable: PC1, PC2 (axes within ")
+    X = rng.standard_normal((40, 4))
+    assert plots.scores(noise, X).get_xlabel().endswith("%, unstable)")
+    assert plots.biplot(noise, X).get_ylabel().endswith("%, unstable)")
+    assert ", unstable)" in plots.contributions(noise).get_xlabel()
+    assert "unstable)" in plots.cos2(noise).get_xticklabels()[0].get_text()
+
+
+def test_the_angles_of_a_bootstrap_decide_in_figures(arrests):
+    model = PCA(2, scale="unit").fit(arrests)
+    found = bootstrap(model, arrests, n=40)
+    assert plots.scores(model, arrests).get_xlabel() == "PC1 (62.0%)"
+    found.angles[:, 1] = 80.0
+    ax = plots.scores(model, arrests, bootstrap=found)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("PC1 (62.0%)", "PC2 (24.7%, unstable)")
+
+
+# ---- labels and colours ---------------------------------------------------------------
+
+
+def test_all_50_states_have_a_label_in_a_biplot_of_default_size():
+    names, X, model = states_and_model()
+    ax = plots.biplot(model, X, ids=names)
+    assert {*names, "x0", "x1", "x2", "x3"} == {text.get_text() for text in texts_of(ax)}
+    assert "no room" not in note_of(ax)
+
+
+def test_arrows_have_labels_before_rows_even_among_ellipses():
+    species, X, model = irises()
+    ax = plots.biplot(model, X, groups=species)
+    names = [text.get_text() for text in texts_of(ax)]
+    assert {"x0", "x1", "x2", "x3"} <= set(names)
+
+
+def test_arrows_and_limits_have_a_colour_of_their_own():
+    assert VERMILLION not in GROUP_COLOURS
+
+
+def test_twenty_groups_differ_in_colour_or_shape_and_more_than_forty_are_refused(arrests):
+    assert len({group_look(code) for code in range(40)}) == 40
+    assert len({group_look(code)[0] for code in range(8)}) == 8
+    X = np.tile(arrests, (2, 1))
+    model = PCA(2).fit(X)
+    plots.scores(model, X, groups=np.arange(100) % 40)
+    with pytest.raises(ParameterError, match="41 groups"):
+        plots.scores(model, X, groups=[f"g{i % 41}" for i in range(100)])
+
+
+def test_ellipses_have_the_names_of_their_groups():
+    species, X, model = irises()
+    ax = plots.scores(model, X, groups=species)
+    names = {text.get_text() for text in texts_of(ax)}
+    assert set(species) <= names
+    assert sum(isinstance(one, Ellipse) for one in ax.patches) == 6
+
+
+def test_no_number_of_contributions_lies_on_the_line(wide):
+    _, model = wide
+    for component in (1, 2, 3):
+        ax = plots.contributions(model, component, top=25)
+        ax.figure.canvas.draw()
+        even = ax.transData.transform((4.0, 0.0))[0]
+        for text in texts_of(ax)[:25]:
+            box = text.get_window_extent()
+            assert not box.x0 < even < box.x1, text.get_text()
+
+
+def test_many_grouped_points_are_a_bitmap_in_a_file():
+    X = np.random.default_rng(0).standard_normal((9000, 3))
+    ax = plots.scores(PCA(2).fit(X), X, groups=np.arange(9000) % 3, ellipses="none")
+    file = BytesIO()
+    ax.figure.savefig(file, format="svg")
+    assert len(file.getvalue()) < 600_000
+
+
+# ---- models of other kinds ------------------------------------------------------------
+
+
+def test_figures_take_a_pca_of_scikit_learn(arrests):
+    theirs, ours = decomposition.PCA(2).fit(arrests), PCA(2).fit(arrests)
+    heights = [bar.get_height() for bar in plots.scree(theirs).patches]
+    np.testing.assert_allclose(heights, [96.553422, 2.781734], atol=1e-6)
+    drawn = np.asarray(plots.scores(theirs, arrests).collections[0].get_offsets())
+    np.testing.assert_allclose(drawn, theirs.transform(arrests), atol=1e-9)
+    drawn = np.asarray(plots.biplot(theirs, arrests).collections[0].get_offsets())
+    np.testing.assert_allclose(drawn, ours.transform(arrests), atol=1e-9)
+    for figure in (plots.contributions, plots.loadings):
+        figure(theirs)
+    plots.pairs(theirs, arrests)
+    with pytest.raises(NotAvailableError, match="variances of the columns"):
+        plots.cos2(theirs)
+    plots.cos2(decomposition.PCA().fit(arrests))
+    plots.cos2(decomposition.IncrementalPCA(2).fit(arrests))
+    with pytest.raises(ParameterError, match="PCA of scikit-learn, got dict"):
+        PCA.from_sklearn({})
+
+
+def test_figures_take_a_pipeline_and_keep_its_names(arrests):
+    table = pd.DataFrame(arrests, columns=["Murder", "Assault", "Urban", "Rape"])
+    for last in (decomposition.PCA(2), PCA(2)):
+        steps = make_pipeline(StandardScaler(), last).fit(table)
+        ax = plots.biplot(steps, table, label=0)
+        assert {text.get_text() for text in texts_of(ax)} == set(table.columns)
+        drawn = np.asarray(ax.collections[0].get_offsets())
+        np.testing.assert_allclose(drawn, steps.transform(table), atol=1e-9)
+        assert plots.scree(steps).patches[0].get_height() == pytest.approx(62.006, abs=1e-3)
+
+
+def test_a_kernel_pca_has_its_figures(arrests):
+    model = KernelPCA(2, kernel="rbf", gamma="median").fit(arrests)
+    assert dir(model.plot) == ["pairs", "scores", "scree"]
+    assert model.plot.scores(arrests).get_xlabel().startswith("PC1")
+    with pytest.raises(AttributeError, match="no figure 'biplot': there are scree, scores"):
+        model.plot.biplot  # noqa: B018 - the access is what is tested
+
+
+def test_all_30_arrows_of_a_circle_have_a_label():
+    X = np.random.default_rng(0).standard_normal((300, 4)) @ np.random.default_rng(
+        1
+    ).standard_normal((4, 30))
+    model = PCA(2, scale="unit").fit(X)
+    ax = plots.circle(model)
+    assert "no room" not in note_of(ax)
+    assert {f"x{i}" for i in range(30)} == {text.get_text() for text in texts_of(ax)}
+
+
+def test_arrows_are_as_thick_at_every_resolution(arrests):
+    ax = plots.circle(PCA(2, scale="unit").fit(arrests))
+    shares = []
+    for dpi in (60, 240):
+        file = BytesIO()
+        ax.figure.savefig(file, format="png", dpi=dpi)
+        file.seek(0)
+        red, _, blue, _ = matplotlib.image.imread(file, format="png").transpose(2, 0, 1)
+        shares.append(float((blue - red).mean()))
+    # With a width in dots it would be several times more.
+    assert shares[0] == pytest.approx(shares[1], rel=0.1)

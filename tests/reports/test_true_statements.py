@@ -1,0 +1,187 @@
+"""Statements of reports that were not true once, and what a report says in short."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from pages import Page
+from sklearn import decomposition
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from princomp import PCA, bootstrap, errors, report
+from princomp.plots import DARK, LIGHT, contrast
+from princomp.plots.colours import BLUE, VERMILLION, mixed
+from princomp.reports.narrative import directions
+from princomp.reports.svg import dark_colour
+from princomp.reports.text import Texts, languages
+from princomp.reports.trust import assess_reliability, judge
+
+
+def noise(n=60, p=6, seed=0):
+    X = np.random.default_rng(seed).standard_normal((n, p))
+    return X, PCA(3).fit(X)
+
+
+def sentences(model, found=None, why="no rows"):
+    return assess_reliability(model, found, why, Texts())
+
+
+# ---- verdicts -------------------------------------------------------------------------
+
+
+def test_nothing_is_good_where_a_component_is_not_to_be_interpreted():
+    X, model = noise()
+    found = bootstrap(model, X, n=50)
+    assert {one.kind for one in judge(model, found)} == {"unstable"}
+    kinds = [kind for kind, _ in sentences(model, found)]
+    assert "good" not in kinds
+    assert "warning" in kinds
+    html = report(model, X)
+    assert '<li class="good">' not in html
+    assert "Do not interpret PC1 to PC3 on their own." in Page(html).text
+
+
+def test_text_table_and_figures_have_one_verdict():
+    X, model = noise()
+    page = Page(report(model, X, bootstrap=50))
+    kinds = [one.kind for one in judge(model, bootstrap(model, X, n=50))]
+    assert [line[2][0].partition(":")[0] for line in page.tables["table-verdicts"]] == kinds
+    assert [line[-1][0] for line in page.tables["table-eigenvalues"]][:3] == kinds
+    assert page.text.count("%, unstable)") >= 4  # on the axes of figures
+    assert "* unstable: PC1 to PC3" in page.text
+
+
+def test_all_angles_are_listed():
+    X = np.random.default_rng(3).standard_normal((300, 12)) * np.linspace(4, 1, 12)
+    model = PCA(10).fit(X)
+    page = Page(report(model, X, bootstrap=30))
+    (listed,) = re.findall(r"bootstrap resamples by at most ([^.]*)\.", page.text)
+    assert listed.count("°") == 10
+    assert all(line[3][0].endswith("°") for line in page.tables["table-verdicts"])
+
+
+def test_after_filling_the_true_reason_and_a_caution(arrests):
+    X = arrests.copy()
+    X[3, 1] = X[7, 0] = np.nan
+    text = Page(report(PCA(2, scale="unit", missing="em").fit(X), X)).text
+    assert "no bootstrap, because filled cells cannot be resampled" in text
+    assert "seem to explain somewhat more of the variance" in text
+    complete = Page(report(PCA(2, scale="unit").fit(arrests))).text
+    assert "no bootstrap, because no rows were given" in complete
+    assert "seem to explain" not in complete
+
+
+# ---- components in words --------------------------------------------------------------
+
+
+def test_a_variable_with_a_strong_correlation_is_named_in_its_direction():
+    """Contributions alone would leave out the second group: 8 against 4 variables."""
+    rng = np.random.default_rng(0)
+    t = rng.standard_normal((200, 1))
+    X = np.hstack([3 * t + rng.standard_normal((200, 8)), rng.standard_normal((200, 4)) - t])
+    model = PCA(1).fit(X)
+    high, low, more_high, more_low = directions(model, "PC1")
+    r = [np.corrcoef(X[:, j], model.transform(X)[:, 0])[0, 1] for j in range(12)]
+    strong = {f"x{j}" for j in range(12) if r[j] <= -0.7}
+    even = {f"x{j}" for j in range(12) if model.components_[0, j] ** 2 >= 1 / 12 and r[j] < 0}
+    assert strong
+    assert {name for name, _ in low} == strong | even
+    assert (len(high), more_high, more_low) == (6, 2, 0)
+    assert f"x8 ({r[8]:.2f})".replace("-", "−") in Page(report(model)).text
+    assert "and 2 more; low: " in Page(report(model)).text
+
+
+def test_components_beyond_the_described_ones_are_in_the_table(rng):
+    X = rng.standard_normal((50, 8))
+    page = Page(report(PCA(5).fit(X)))
+    assert "PC4 to PC5 are described in the table above." in page.text
+    assert len(page.tables["table-verdicts"]) == 5
+
+
+# ---- the dashboard --------------------------------------------------------------------
+
+
+def test_three_sentences_without_formulas_come_first(page):
+    begin = page.text.index("2 components, weighted sums")
+    short = page.text[begin : page.text.index("What was analysed", begin)]
+    for sentence in (
+        "2 components, weighted sums of the 4 columns, keep 87% of the variation among 50 rows.",
+        "PC1, the most important one (62%), separates rows with high Assault, Rape and Murder",
+        "All components can be interpreted",
+        "86.8%",
+        "2 / 4",
+        "50 × 4",
+        "3 / 50",
+    ):
+        assert sentence in short, sentence
+    order = [page.ids.index(name) for name in ("short", "scree", "biplot", "table-verdicts")]
+    assert order == sorted(order)
+    assert page.ids.index("table-verdicts") < page.ids.index("details")
+
+
+def test_the_title_is_the_name_of_the_data(arrests, tmp_path):
+    path = tmp_path / "arrests.csv"
+    pd.DataFrame(arrests, columns=list("abcd")).to_csv(path, index=False)
+    model = PCA(2, scale="unit").fit(path)
+    assert Page(report(model, path)).headings[0] == (1, "arrests.csv")
+    table = pd.read_csv(path)
+    table.attrs["name"] = "Arrests in 1973"
+    assert Page(report(model, table)).headings[0] == (1, "Arrests in 1973")
+    assert Page(report(model, table, title="T")).headings[0] == (1, "T")
+
+
+def test_languages(arrests):
+    assert languages() == ("en",)
+    html = report(PCA(2).fit(arrests), lang="en")
+    assert '<html lang="en">' in html
+    with pytest.raises(errors.ParameterError, match="lang must be one of 'en', got 'de'"):
+        report(PCA(2).fit(arrests), lang="de")
+
+
+# ---- other models ---------------------------------------------------------------------
+
+
+def test_a_report_of_a_pipeline_and_of_scikit_learn(arrests):
+    table = pd.DataFrame(arrests, columns=["Murder", "Assault", "Urban", "Rape"])
+    pages = []
+    for last in (decomposition.PCA(2), PCA(2)):
+        steps = make_pipeline(StandardScaler(), last).fit(table)
+        pages.append(Page(report(steps, table)))
+        assert "50 rows in 4 columns: Murder, Assault, Urban and Rape." in pages[-1].text
+        assert "2 components of 4 explain 86.8%" in pages[-1].text
+    assert pages[0].tables == pages[1].tables
+    theirs = decomposition.PCA(2).fit(arrests)
+    assert "explain 99.3%" in Page(report(theirs, arrests)).text
+    for rows in (None, arrests[:20]):
+        with pytest.raises(errors.NotAvailableError, match="needs the rows of the fit"):
+            report(theirs, rows)
+
+
+# ---- size and colours -----------------------------------------------------------------
+
+
+def test_a_page_of_569_rows_and_30_columns_has_at_most_1500_kilobytes():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((569, 6)) @ rng.standard_normal((6, 30))
+    X += rng.standard_normal(X.shape)
+    html = report(PCA(6, scale="unit").fit(X), X, groups=np.arange(569) % 2, bootstrap=20)
+    assert len(html.encode()) < 1_500_000
+
+
+def test_a_dark_page_has_the_same_mixtures_of_its_own_colours():
+    (ground, ink), (dark_ground, dark_ink) = LIGHT, DARK
+    pairs = ((ground, dark_ground), (ink, dark_ink), (BLUE, BLUE), (VERMILLION, VERMILLION))
+    for one, other in pairs:
+        for two, another in pairs:
+            found = dark_colour(mixed(one, two, 0.4))
+            expected = mixed(other, another, 0.4)
+            levels = [int(found[i : i + 2], 16) - int(expected[i : i + 2], 16) for i in (1, 3, 5)]
+            if {one, two} != {BLUE, VERMILLION}:
+                assert max(map(abs, levels)) <= 6, (one, two)
+    for colour in (ink, BLUE, VERMILLION):
+        assert contrast(dark_colour(colour, text=True), dark_ground) >= 4.5
+    assert dark_colour("#ffffff", text=True) == "#ffffff"  # on a bar

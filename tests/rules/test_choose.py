@@ -1,0 +1,202 @@
+"""``choose``: the rules side by side, in Python and on the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from command_line import ARRESTS, call
+from princomp import PCA, choose
+from princomp.cli.options import RULES as ON_THE_COMMAND_LINE
+from princomp.errors import MissingLibraryError, ParameterError
+from princomp.rules import RULES, Choices, Decision, Parallel
+
+ARRESTS_K = {"kaiser": 1, "broken-stick": 1, "elbow": 1, "parallel": 1, "mle": 2, "gcv": 2}
+
+
+def test_all_rules_stand_side_by_side(arrests):
+    found = choose(arrests, scale="unit")
+    assert list(found) == list(RULES)
+    assert {name: found.k[name] for name in ARRESTS_K} == ARRESTS_K
+    assert found["kaiser"].at(1) == pytest.approx(2.480242, abs=1e-6)
+    assert found["kaiser"].at(2) == pytest.approx(0.9897652, abs=1e-6)
+    assert found["kaiser"].threshold_at(2) == pytest.approx(1)
+    assert found["parallel"].threshold_at(1) > found["parallel"].threshold_at(2)
+    assert (found["kaiser"].at(5), found["kaiser"].at(0)) == (None, None)
+    with pytest.raises(KeyError):
+        found["kayser"]
+
+
+def test_what_is_shown_is_what_a_fit_does(arrests):
+    found = choose(arrests, scale="unit", seed=3)
+    for name in RULES:
+        model = PCA(name, scale="unit", random_state=3).fit(arrests)
+        assert (model.decision_.k, model.decision_.reason) == (found.k[name], found[name].reason)
+
+
+def test_it_prints_and_agrees_or_not_in_words(arrests):
+    found = choose(arrests, ["kaiser", "gcv", "mle"], scale="unit")
+    assert found.agreement == (
+        "The rules disagree, from 1 to 2. gcv, mle: 2 components; kaiser: 1 component."
+    )
+    lines = str(found).splitlines()
+    assert lines[0] == "How many components of 50 rows × 4 columns"
+    assert lines[2].split()[:6] == ["kaiser", "1", "2.48", "1", "0.9898", "1"]
+    assert lines[-1] == found.agreement
+    assert choose(arrests, ["gcv", "mle"], scale="unit").agreement == (
+        "All 2 rules that apply keep 2 components."
+    )
+    assert choose(arrests, "gcv", scale="unit").agreement == (
+        "One rule applies: gcv keeps 2 components."
+    )
+    none = Choices((Decision.none("mine", "it is mine"),), None, 3)
+    assert none.agreement == "No rule applies."
+    assert "unknown rows" in str(none)
+
+
+def test_tables_documents_and_html_hold_the_same(arrests):
+    found = choose(arrests, scale="unit")
+    frame = found.to_frame()
+    assert frame.index.tolist() == list(RULES)
+    assert frame["k"].tolist() == list(found.k.values())
+    assert frame.loc["gcv", "at k"] == pytest.approx(0.58782, abs=5e-6)
+    document = json.loads(found.to_json())
+    assert document["k"] == found.k
+    assert len(document["decisions"]) == len(RULES)
+
+    class Cells(HTMLParser):
+        rows = 0
+
+        def handle_starttag(self, tag, attrs):
+            self.rows += tag == "tr"
+
+    page = Cells()
+    page.feed(found._repr_html_())
+    assert page.rows == len(RULES) + 1
+    odd = Choices((Decision("<b>", 1, "a < b & c"),), 3, 2)
+    assert "<b>" not in odd._repr_html_()
+
+
+def test_without_pandas_a_frame_says_so(arrests, monkeypatch):
+    found = choose(arrests, "kaiser")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingLibraryError, match="pandas"):
+        found.to_frame()
+
+
+def test_models_and_summaries_answer_without_rows(arrests):
+    whole = choose(arrests, scale="unit", seed=2)
+    model = PCA(2, scale="unit").fit(arrests)
+    stream = PCA(scale="unit").partial_fit(arrests[:20]).partial_fit(arrests[20:])
+    for X, parameters in ((model, {}), (stream, {}), (model.summary_, {"scale": "unit"})):
+        found = choose(X, seed=2, **parameters)
+        for name in RULES:
+            if name in ("cv", "bi-cv", "permutation"):
+                assert found.k[name] is None
+                assert "only a summary" in found[name].reason
+            else:
+                assert found[name].reason == whole[name].reason
+        assert found.n_samples == 50
+    words = []
+    choose(model, "parallel", progress=words.append)
+    assert words[-1].done
+    assert model.n_components_ == 2  # it stays as it was
+
+
+def test_a_rule_that_does_not_apply_says_why(arrests):
+    found = choose(arrests[:3])
+    assert found.k["mle"] is None
+    assert found["mle"].reason == "does not apply: 3 rows are fewer than 4 columns"
+    constant = choose(np.ones((9, 3)))
+    assert set(constant.k.values()) == {None}
+    assert constant["cv"].reason == "does not apply: every column is constant"
+    weighted = choose(arrests, sample_weight=np.ones(50))
+    assert "weights" in weighted["cv"].reason
+
+
+def test_arguments_that_mean_nothing_are_refused(arrests):
+    model = PCA(2).fit(arrests)
+    for arguments, options, message in (
+        ((arrests,), {"n_components": 2}, "n_components"),
+        ((arrests, "kayser"), {}, "kayser"),
+        ((arrests, []), {}, "none"),
+        ((arrests, ["gcv", Parallel(), Parallel(50)]), {}, "parallel twice"),
+        ((arrests,), {"missing": "em"}, "missing='em'"),
+        ((arrests,), {"seed": -1}, "seed=-1"),
+        ((arrests,), {"seed": 0.5}, r"seed=0\.5"),
+        ((model,), {"scale": "unit"}, "scale"),
+        ((model.summary_,), {"sample_weight": [1]}, "sample_weight"),
+    ):
+        with pytest.raises(ParameterError, match=message) as caught:
+            choose(*arguments, **options)
+        assert caught.value.hint
+
+
+# ---- princomp choose -----------------------------------------------------------------------
+
+
+def test_the_command_prints_the_table(capfd):
+    done = call(capfd, "choose", ARRESTS, "--scale", "unit")
+    assert done.code == 0
+    expected = choose(
+        np.loadtxt(ARRESTS, delimiter=",", skiprows=1, usecols=(1, 2, 3, 4)), scale="unit"
+    )
+    assert done.out == f"{expected}\n"
+    assert "the rows are named by column 'State'" in done.err
+
+
+def test_the_command_gives_one_document(capfd):
+    words = ("--rules", "gcv, parallel", "--seed", "5", "--scale", "unit", "--json")
+    done = call(capfd, "choose", ARRESTS, *words)
+    document = done.document
+    assert (document["document"], document["version"]) == ("princomp.choose", 1)
+    assert document["k"] == {"gcv": 2, "parallel": 1}
+    assert (document["rows"], document["columns"], document["seed"]) == (50, 4, 5)
+    assert document["decisions"][0]["statistic"][1] == pytest.approx(0.71825, abs=5e-6)
+    assert done.err == ""
+    other = call(capfd, "choose", ARRESTS, *words[:3], "6", *words[4:]).document
+    assert other["decisions"][1]["threshold"] != document["decisions"][1]["threshold"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--rules", "kayser"], "'kayser' is not a rule"),
+        (["--rules", "gcv,gcv"], "'gcv' is given twice"),
+        (["--seed", "-3"], "-3"),
+        (["--columns", "Nobody"], "Nobody"),
+    ],
+)
+def test_invalid_options_are_reported(capfd, words, message):
+    done = call(capfd, "choose", ARRESTS, *words)
+    assert done.code in (2, 65)
+    assert message in done.err
+
+
+def test_a_fit_takes_a_rule_and_show_says_it(capfd, tmp_path):
+    folder = tmp_path / "out"
+    done = call(capfd, "fit", ARRESTS, "--scale", "unit", "-k", "parallel", "-o", folder)
+    assert "chosen by parallel: 1 leading variance exceeds" in done.out
+    shown = call(capfd, "show", folder / "model.pca", "--json").document
+    assert shown["parameters"]["n_components"] == "parallel"
+    assert shown["decision"]["k"] == shown["n_components"] == 1
+    wrong = call(capfd, "fit", ARRESTS, "-k", "kayser")
+    assert wrong.code == 2
+    assert "broken-stick" in wrong.err
+
+
+def test_the_command_line_knows_all_rules():
+    assert tuple(RULES) == ON_THE_COMMAND_LINE
+
+
+def test_the_command_says_where_one_column_outweighs_all_others(capfd, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("small,large\n" + "".join(f"{i % 5},{i * i * 100}\n" for i in range(20)))
+    message = "'large' has the largest: --scale unit"
+    assert message in call(capfd, "choose", path).err
+    assert message in call(capfd, "choose", path, "--json").document["notes"][0]
+    assert call(capfd, "choose", path, "--scale", "unit").err == ""

@@ -1,0 +1,99 @@
+"""How many components: fractions and Minka's rule, from the variances alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.decomposition._pca import _assess_dimension, _infer_dimension
+
+from princomp import PCA
+from princomp.errors import DataError
+from princomp.rules import for_fraction, minka_mle
+from princomp.rules.minka import log_evidence
+
+HALVES = np.array([0.5, 0.25, 0.125, 0.125])
+
+
+@pytest.mark.parametrize(
+    ("fraction", "exceeding", "reaching"),
+    [(0.3, 1, 1), (0.5, 2, 1), (0.6, 2, 2), (0.75, 3, 2), (0.875, 4, 3), (0.9, 4, 4)],
+)
+def test_a_fraction_is_exceeded_or_reached(fraction, exceeding, reaching):
+    assert for_fraction(HALVES, fraction) == exceeding
+    assert for_fraction(HALVES, fraction, reach=True) == reaching
+
+
+def test_reaching_allows_for_rounding():
+    rates = np.array([0.5, 0.2, 0.1, 0.2])  # 0.5 + 0.2 + 0.1 = 0.7999999999999999
+    assert for_fraction(rates, 0.8, reach=True) == 3
+    assert for_fraction(np.full(1000, 1e-3), 1.0, reach=True) == 1000
+
+
+def test_rates_that_do_not_get_there_tell_nothing():
+    assert for_fraction(HALVES[:2], 0.8) is None
+    assert for_fraction(HALVES[:2], 0.75) is None
+    assert for_fraction(HALVES[:2], 0.75, reach=True) == 2
+    assert for_fraction(HALVES, 1.0) is None
+
+
+def test_constant_data_have_no_fraction():
+    for rates in (np.zeros(3), np.zeros(0)):
+        with pytest.raises(DataError, match="every column is constant"):
+            for_fraction(rates, 0.5)
+    with pytest.raises(DataError, match="every column is constant"):
+        PCA(0.5).fit(np.ones((5, 3)))
+
+
+@pytest.mark.parametrize("solver", ["full", "covariance_eigh", "arpack", "lanczos", "randomized"])
+@pytest.mark.parametrize("fraction", [0.2, 0.5, 0.75, 0.99])
+def test_a_fraction_is_the_same_with_every_solver(rng, solver, fraction):
+    X = rng.standard_normal((90, 40)) * 0.8 ** np.arange(40)
+    expected = PCA(fraction, svd_solver="full").fit(X)
+    found = PCA(fraction, svd_solver=solver, random_state=0).fit(X)
+    assert found.n_components_ == expected.n_components_
+    assert found.accumulated_rate_[-1] > fraction
+    assert (found.accumulated_rate_[:-1] <= fraction).all()
+
+
+# ---- Minka's rule ------------------------------------------------------------------------
+
+SPECTRA = {
+    "three signals": np.r_[[9.0, 5, 2], np.linspace(0.11, 0.09, 7)],
+    "even": np.linspace(2, 1, 12),
+    "geometric": 0.5 ** np.arange(20),
+    "nearly equal": 1 + 1e-6 * np.arange(8)[::-1],
+    "small numbers": 1e-12 * np.array([5.0, 3, 1, 0.5]),
+    "large numbers": 1e12 * np.array([5.0, 3, 1, 0.5]),
+    "two": np.array([2.0, 1.0]),
+    "a wide gap": np.array([1e6, 1.0, 0.5, 0.25]),
+}
+
+
+@pytest.mark.parametrize("rows", [20, 100, 10_000])
+@pytest.mark.parametrize("name", SPECTRA)
+def test_the_evidence_is_that_of_scikit_learn_up_to_a_constant(name, rows):
+    variances = SPECTRA[name]
+    ranks = range(1, len(variances))
+    ours = np.array([log_evidence(variances, k, rows) for k in ranks])
+    theirs = np.array([_assess_dimension(variances, k, rows) for k in ranks])
+    np.testing.assert_allclose(
+        ours - ours[0], theirs - theirs[0], rtol=1e-10, atol=1e-10 * np.abs(theirs).max()
+    )
+    assert minka_mle(variances, rows) == _infer_dimension(variances, rows)
+
+
+def test_variances_that_are_rounding_are_never_kept():
+    variances = np.array([4.0, 2.0, 1.0, 1e-17, 0.0, 0.0])
+    assert minka_mle(variances, 50) <= 3
+    assert log_evidence(variances, 4, 50) == -np.inf
+    assert minka_mle(np.zeros(4), 50) == 1
+
+
+def test_one_column_has_one_component():
+    assert minka_mle(np.array([3.0]), 10) == 1
+
+
+def test_a_few_signals_in_noise_are_counted(rng):
+    signals = rng.standard_normal((2000, 4)) @ (3 * rng.standard_normal((4, 15)))
+    X = signals + 0.1 * rng.standard_normal((2000, 15))
+    assert PCA("mle").fit(X).n_components_ == 4

@@ -1,0 +1,287 @@
+"""``n_components`` by a rule: every solver, kind of rows, file and way back from a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from command_line import ARRESTS
+from princomp import PCA, choose, load, plan
+from princomp.core import ask_rule
+from princomp.errors import (
+    ConstantColumnError,
+    DataError,
+    ModelFileError,
+    NotAvailableError,
+    ParameterError,
+)
+from princomp.rules import CV, RULES, Decision, GavishDonoho, Parallel
+from princomp.rules.rule import leading_run
+
+SOLVERS = ["full", "covariance_eigh", "arpack", "lanczos", "randomized", "row_gram", "auto"]
+BY_VARIANCES = [name for name in RULES if name not in ("bi-cv", "cv", "permutation")]
+
+
+class Odd:
+    """A rule of one's own: half of the components."""
+
+    name, needs = "half", "all"
+
+    def __init__(self, share=0.5):
+        self.share = share
+
+    def decide(self, known):
+        k = int(self.share * len(known.variances))
+        return Decision(self.name, k, f"{k} of {len(known.variances)}")
+
+
+@pytest.fixture(scope="module", name="X")
+def table():
+    rng = np.random.default_rng(4)
+    axes = np.linalg.qr(rng.standard_normal((24, 4)))[0]
+    scores = rng.standard_normal((150, 4)) * [9, 7, 6, 5]
+    return scores @ axes.T + 0.5 * rng.standard_normal((150, 24)) + 100.0
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_says_the_same_with_every_solver(X, name, solver):
+    if name == "mle" and solver in ("arpack", "lanczos", "randomized"):
+        with pytest.raises(ParameterError, match="cannot be a string"):
+            PCA(name, svd_solver=solver).fit(X)
+        return
+    expected = choose(X, name, svd_solver="full")[name]
+    model = PCA(name, svd_solver=solver, random_state=0).fit(X)
+    assert model.n_components_ == model.decision_.k == expected.k
+    assert model.components_.shape == (expected.k, 24)
+    shared = min(len(model.decision_.statistic), len(expected.statistic), 4)
+    np.testing.assert_allclose(
+        model.decision_.statistic[:shared], expected.statistic[:shared], rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", ["kaiser", "parallel", "gavish-donoho", "cv"])
+def test_sparse_and_scaled_rows_of_any_unit_are_counted_as_dense_ones(X, name):
+    sparse = np.where(np.abs(X - 100) > 3, X - 100, 0.0)
+    for solver in ("auto", "lanczos"):
+        for scale in (None, "unit"):
+            for unit in (1.0, 1e-90):
+                found = PCA(name, svd_solver=solver, scale=scale).fit(sp.csr_array(sparse * unit))
+                dense = PCA(name, scale=scale).fit(sparse)
+                assert found.n_components_ == dense.n_components_
+
+
+def test_wide_rows_have_all_variances_that_can_be(X):
+    wide = X[:20]
+    for name in ("elbow", "gcv", "gavish-donoho", "marchenko-pastur"):
+        model = PCA(name).fit(wide)
+        assert model.n_components_ == 4, model.decision_
+    assert len(PCA("gcv").fit(wide).decision_.statistic) == 19
+
+
+def test_no_component_is_an_answer():
+    noise = np.random.default_rng(0).standard_normal((100, 20))
+    for solver in ("auto", "lanczos", "full", "randomized"):
+        model = PCA("parallel", svd_solver=solver, random_state=0).fit(noise)
+        assert (model.n_components_, model.components_.shape) == (0, (0, 20))
+
+
+def test_the_reason_stands_in_the_plan_and_a_number_has_none(X):
+    model = PCA("parallel").fit(X)
+    assert model.plan_.reasons[-1] == str(model.decision_)
+    assert "parallel: 4 leading variances exceed" in str(model.plan_)
+    assert PCA(4).fit(X).decision_ is None
+    assert model.truncated(2).decision_ is None
+    assert model.truncated("kaiser").decision_.rule == "kaiser"
+    assert model.rescaled("unit").decision_.rule == "parallel"
+    assert plan(X, "parallel").to_dict()["n_components"] == "parallel"
+
+
+def test_options_and_rules_of_ones_own(X):
+    model = PCA(Odd()).fit(X)
+    assert model.n_components_ == 12
+    assert str(model.plan_).count("half: 12 of 24") == 1
+    copy = clone(PCA(GavishDonoho(noise=0.5)))
+    assert copy.n_components == GavishDonoho(noise=0.5)
+    assert copy.fit(X).n_components_ == 4
+    strict = PCA(Parallel(draws=20, quantile=0.5)).fit(X).decision_
+    assert "50% quantile of 20" in strict.reason
+    with pytest.raises(ParameterError, match=r"n_components=.*Odd"):
+        PCA(Odd).fit(X)
+
+
+def test_the_seed_is_the_random_state(X):
+    thresholds = [
+        PCA("parallel", random_state=state).fit(X).decision_.threshold
+        for state in (None, 0, 1, np.random.RandomState(1), np.random.RandomState(1))
+    ]
+    assert thresholds[0] == thresholds[1] != thresholds[2]
+    assert thresholds[3] == thresholds[4] != thresholds[2]
+
+
+def test_decisions_survive_saving_and_own_rules_leave_their_number(X, tmp_path):
+    for rule in ("cv", Parallel(draws=30), GavishDonoho(0.5)):
+        model = PCA(rule).fit(X)
+        model.save(tmp_path / "m.pca")
+        again = load(tmp_path / "m.pca")
+        assert again.decision_ == model.decision_
+        assert again.n_components == rule
+        assert str(again.plan_) == str(model.plan_)
+    PCA(Odd()).fit(X).save(tmp_path / "m.pca")
+    again = load(tmp_path / "m.pca")
+    assert (again.n_components, again.decision_.rule) == (12, "half")
+
+
+def test_a_decision_in_a_file_is_checked(X, tmp_path):
+    from princomp.core.model_contents import described, restored
+    from princomp.io.model_file import read
+
+    PCA("gcv").fit(X).save(tmp_path / "m.pca")
+    tensors, document = described(read(tmp_path / "m.pca", {"PCA": restored}))
+    for change in (
+        {"decision": {"rule": "gcv"}},
+        {"parameters": {**document["parameters"], "n_components": {"rule": "os.system"}}},
+        {"parameters": {**document["parameters"], "n_components": {"rule": "cv", "folds": 0}}},
+    ):
+        with pytest.raises(ModelFileError):
+            restored(tensors, {**document, **change})
+
+
+# ---- rows that are not there ---------------------------------------------------------------
+
+
+def test_rules_of_variances_work_on_sums_and_streams(X):
+    for name in BY_VARIANCES:
+        whole = PCA(name).fit(X)
+        stream = PCA(name)
+        for rows in np.array_split(X, 7):
+            stream.partial_fit(rows)
+        summary = PCA.from_summary(whole.summary_, n_components=name)
+        for other in (stream, summary, PCA(2).fit(X).truncated(name)):
+            assert other.n_components_ == whole.n_components_
+            assert other.decision_.rule == name
+
+
+def test_rules_that_draw_rows_say_that_there_are_none(X, tmp_path):
+    fitted = PCA(2).fit(X)
+    np.save(tmp_path / "x.npy", X)
+    for call in (
+        lambda: PCA("cv").partial_fit(X),
+        lambda: PCA("cv").fit(lambda: iter(np.array_split(np.tile(X, (3000, 1)), 50))),
+        lambda: PCA(CV(5)).fit(X, sample_weight=np.ones(150)),
+        lambda: PCA.from_summary(fitted.summary_, n_components="permutation"),
+        lambda: fitted.truncated("bi-cv"),
+    ):
+        with pytest.raises(NotAvailableError, match="does not apply") as caught:
+            call()
+        assert caught.value.place == {"parameter": "n_components"}
+        assert "parallel" in caught.value.hint
+    # A small file is read whole, and its rows are there.
+    assert PCA("cv").fit(tmp_path / "x.npy").n_components_ == PCA("cv").fit(X).n_components_
+
+
+def test_without_a_number_of_rows_only_some_rules_answer(X):
+    C = np.cov(X.T)
+    assert PCA.from_covariance(C, n_components="kaiser").n_components_ == 4
+    with pytest.raises(DataError, match="number of rows is not known") as caught:
+        PCA.from_covariance(C, n_components="parallel")
+    assert "choose" in caught.value.hint
+    found = PCA.from_covariance(C, n_samples=150, n_components="parallel").n_components_
+    assert found == 4
+
+
+def test_a_rule_without_an_answer_is_an_error_with_its_reason():
+    with pytest.raises(DataError, match=r"'elbow' does not apply: .* no bend"):
+        PCA("elbow").fit(np.vstack([np.diag([3.0, 2.9, 2.8, 1]), -np.diag([3.0, 2.9, 2.8, 1])]))
+    # Equal variances have one: all of them are scree.
+    model = PCA("elbow").fit(np.vstack([np.eye(4), -np.eye(4)]))
+    assert model.n_components_ == 0
+    assert "all variances are equal" in model.decision_.reason
+
+
+def test_weights_are_rows_that_stand_twice(X):
+    weights = np.tile([1.0, 2.0], 75)
+    twice = np.repeat(X, weights.astype(int), axis=0)
+    for name in BY_VARIANCES:
+        found = PCA(name).fit(X, sample_weight=weights)
+        assert found.n_components_ == PCA(name).fit(twice).n_components_
+
+
+def test_rows_with_holes_are_not_drawn(X):
+    holes = X.copy()
+    holes[3, 2] = np.nan
+    expected = PCA("cv").fit(np.delete(X, 3, axis=0)).decision_
+    found = PCA("cv", missing="drop").fit(holes).decision_
+    np.testing.assert_allclose(found.statistic, expected.statistic, rtol=1e-9)
+
+
+def test_large_tables_are_sampled_and_the_reason_says_so(X, monkeypatch):
+    monkeypatch.setattr(ask_rule, "_MOST_NUMBERS", 100 * 24)
+    monkeypatch.setattr(ask_rule, "_FEWEST_ROWS", 100)
+    decision = PCA("cv").fit(X).decision_
+    assert decision.reason.endswith("on 100 of 150 rows, drawn at random")
+    assert decision.k == 4
+    assert "drawn" not in PCA("gcv").fit(X).decision_.reason
+
+
+def test_uncentred_rows_keep_the_degree_of_freedom_of_their_mean(X):
+    model = PCA("parallel", center=False).fit(X)
+    assert model.n_components_ >= 1
+    assert len(PCA("gcv", center=False).fit(X[:10]).decision_.statistic) == 10
+    assert len(PCA("gcv").fit(X[:10]).decision_.statistic) == 9
+
+
+def test_progress_counts_the_draws(X):
+    words = []
+    PCA("parallel").fit(X, progress=words.append)
+    last = words[-1]
+    assert (last.step, last.unit, last.rows, last.total_rows) == ("parallel", "draws", 100, 100)
+    assert last.done
+
+
+def test_files_and_leading_runs(X):
+    assert PCA("kaiser", scale="unit").fit(ARRESTS).n_components_ == 1
+    known = ask_rule.Known(np.array([3.0, 1.0]), 4.0, 2, 10.0, np.ones(2))
+    assert leading_run(known.possible, 0.5, known) == 2
+    assert leading_run(known.possible, np.array([4.0, 0.5]), known) == 0
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_a_rule_is_given_the_rows_as_they_are_analysed(X, center):
+    given = {}
+
+    class Taking:
+        name, needs = "taking", "rows"
+
+        def decide(self, known):
+            given.update(rows=known.table(), variances=known.variances, d=known.column_variances)
+            return Decision(self.name, 1, "one")
+
+    far = X + 1e9
+    PCA(Taking(), scale="unit", center=center).fit(far)
+    rows = far - far.mean(axis=0) if center else far
+    expected = rows / far.std(axis=0, ddof=1)
+    np.testing.assert_allclose(given["rows"], expected, atol=1e-6 * np.abs(expected).max())
+    singular = np.linalg.svd(given["rows"], compute_uv=False) ** 2 / 149
+    np.testing.assert_allclose(given["variances"][:4], singular[:4], rtol=1e-6)
+    np.testing.assert_allclose(given["d"], np.sum(given["rows"] ** 2, axis=0) / 149, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
+def test_folds_follow_what_the_fit_says_of_constant_columns(scale, rng):
+    """Folds are of rows that the fit has scaled: a column may be constant in one of them."""
+    X = np.c_[
+        rng.standard_normal((20, 1)) @ [[3.0, 2, 1]] + rng.standard_normal((20, 3)), [0.0] * 20
+    ]
+    zero = PCA("cv", scale=scale, constant="zero").fit(X)
+    without = PCA("cv", scale=scale).fit(X[:, :3])
+    assert zero.n_components_ == without.n_components_
+    assert not zero.components_[:, 3].any()
+    with pytest.raises(ConstantColumnError, match="column 3"):
+        PCA("cv", scale=scale).fit(X)
+    X[7, 3] = 1.0  # constant in the folds without this row
+    assert PCA("cv", scale=scale).fit(X).n_components_ >= 0
+    names = choose(X, ["cv"], scale=scale)
+    assert names["cv"].k == PCA("cv", scale=scale).fit(X).n_components_

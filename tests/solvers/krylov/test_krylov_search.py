@@ -1,0 +1,231 @@
+"""When a block Krylov search stops, its memory, and its loop."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from krylov_cases import RESIDUAL, Rows, check, residuals_of
+
+from helpers import EPS, assert_orthonormal, truth, with_singular_values
+from princomp import PCA
+from princomp.core.problem import Problem
+from princomp.core.routes import krylov as route
+from princomp.core.routes.krylov import krylov_room
+from princomp.errors import DataError, MemoryLimitError, ParameterError, ShapeError
+from princomp.solvers.krylov import block_width, room_for, solve_blocks
+from princomp.summaries import Columns
+
+# ---- when it stops ------------------------------------------------------------------------------
+
+
+def test_a_larger_tol_takes_fewer_passes_and_every_tol_is_kept(small_blocks, rng):
+    X = rng.standard_normal((400, 200))  # flat: the hardest there is
+    passes = []
+    for tol in (1e-12, 1e-9, 1e-6, 1e-3, 1e-1):
+        model = PCA(6, svd_solver="krylov", tol=tol).fit(X)
+        actual = residuals_of(model, X)
+        assert actual.max() <= tol
+        residuals = model.certificate_.residuals
+        assert (residuals + 4 * EPS >= 0.5 * actual).all()  # what is measured here rounds, too
+        assert residuals.max() <= tol
+        passes.append(model.plan_.passes)
+        assert passes[-1] == model.certificate_.passes
+    assert passes == sorted(passes, reverse=True)
+    assert len(set(passes)) == 5
+    assert PCA(6, svd_solver="krylov").fit(X).plan_.passes == passes[1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_residual_is_never_reported_smaller_than_its_products_can_show(dtype, small_blocks, rng):
+    X = with_singular_values(300, [5, 4, 3, 2, 1], rng, p=60)[0].astype(dtype)
+    model = PCA(4, svd_solver="krylov").fit(X)
+    assert (model.certificate_.residuals >= 0.5 * residuals_of(model, X)).all()
+    assert (model.certificate_.residuals >= np.finfo(dtype).eps).all()
+
+
+def test_the_passes_told_are_those_that_were_read(small_blocks, rng):
+    source = Rows(rng.standard_normal((300, 100)))
+    model = PCA(3, svd_solver="krylov").fit(source)
+    assert source.passes == model.plan_.passes
+    assert model.certificate_.bytes_read == source.passes * 300 * 100 * 8
+
+
+def test_fast_decay_takes_few_passes(small_blocks, rng):
+    X = with_singular_values(1000, np.arange(1.0, 151) ** -2, rng, p=150)[0]
+    assert PCA(10, svd_solver="krylov").fit(X).plan_.passes <= 6
+
+
+# ---- how many components ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fraction", [0.001, 0.3, 0.5, 0.9, 0.99, 0.99999])
+@pytest.mark.parametrize("shape", [(200, 90), (60, 130)])
+def test_a_fraction_is_met_as_by_a_full_decomposition(shape, fraction, small_blocks, rng):
+    X = rng.standard_normal(shape) * np.linspace(2, 0.1, shape[1])
+    model, _ = check(X, fraction)
+    assert model.n_components_ == PCA(fraction, svd_solver="full").fit(X).n_components_
+
+
+@pytest.mark.parametrize("k", [None, "mle", 0])
+def test_all_components_none_and_minkas_rule(k, small_blocks, rng):
+    X = with_singular_values(200, [9, 5, 3, 0.1, 0.1, 0.1, 0.1, 0.1], rng, p=8)[0]
+    model = PCA(k, svd_solver="krylov").fit(X)
+    full = PCA(k, svd_solver="full").fit(X)
+    assert model.n_components_ == full.n_components_
+    np.testing.assert_allclose(model.explained_variance_, full.explained_variance_, rtol=1e-12)
+    np.testing.assert_allclose(model.noise_variance_, full.noise_variance_, atol=100 * EPS)
+
+
+@pytest.mark.parametrize("k", [9, 10**6])
+def test_too_many_components_are_refused(k, rng):
+    X = rng.standard_normal((200, 8))
+    for given in (X, Rows(X)):
+        with pytest.raises(ShapeError, match=f"n_components={k}"):
+            PCA(k, svd_solver="krylov").fit(given)
+
+
+def test_rows_that_can_be_read_once_are_refused_before_they_are_read(rng):
+    source = Rows(rng.standard_normal((20, 5)))
+    source.repeatable = False
+    with pytest.raises(ParameterError, match="reads the rows several times") as caught:
+        PCA(2, svd_solver="krylov").fit(source)
+    assert source.passes == 0
+    assert "sketch" in caught.value.hint
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("k", "decay"), [(1, 0.0), (6, 0.0), (1, 0.5), (6, 1.0), (30, 0.5)])
+def test_the_smallest_search_space_still_converges(k, decay, small_blocks, monkeypatch, rng):
+    X = with_singular_values(300, np.arange(1.0, 151) ** -decay, rng, p=150)[0]
+    if decay == 0.0:
+        X = rng.standard_normal((300, 150))
+    model, _ = check(X, k)
+    monkeypatch.setattr(route, "krylov_room", lambda facts: 0)
+    least, _ = check(X, k)
+    assert least.plan_.passes >= model.plan_.passes
+    np.testing.assert_allclose(
+        least.explained_variance_, model.explained_variance_, rtol=1e-12, atol=300 * EPS
+    )
+
+
+def test_a_memory_limit_near_the_least_is_kept_and_converges(rng):
+    X = with_singular_values(200, 0.8 ** np.arange(60), rng, p=6000)[0]
+    source = Rows(X)
+    with pytest.raises(MemoryLimitError) as caught:
+        PCA(20, svd_solver="krylov", memory_limit="1MB").fit(source)
+    assert source.passes == 0
+    least = caught.value.place["needed"]
+    with pytest.raises(MemoryLimitError):
+        PCA(20, svd_solver="krylov", memory_limit=int(0.99 * least)).fit(source)
+    tracemalloc.start()
+    model = PCA(20, svd_solver="krylov", memory_limit=least).fit(source)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < least
+    variances, _ = truth(X)
+    np.testing.assert_allclose(model.explained_variance_, variances[:20], rtol=1e-12)
+
+
+def test_the_room_follows_the_limit_and_never_falls_below_three_blocks():
+    facts = Problem(1000, 20_000, 10, solver="krylov", held=False)
+    assert krylov_room(facts) is None
+    assert room_for(10, 20_000) == 8 * block_width(10, 20_000)
+    rooms = [
+        room_for(10, 20_000, krylov_room(facts._replace(limit=limit)))
+        for limit in (1, 10**8, 3 * 10**8, 4 * 10**8, 10**9, 10**10)
+    ]
+    assert rooms == sorted(rooms)
+    assert (rooms[0], rooms[-1]) == (3 * 18, 8 * 18)
+    # Fewer columns than three blocks: all of them, and no more.
+    assert room_for(10, 30, 0) == room_for(10, 30) == 30
+    assert block_width(10, 12) == 12
+
+
+def test_a_fraction_that_needs_more_memory_than_there_is_says_so(small_blocks, rng):
+    X = rng.standard_normal((200, 1000))
+    model = PCA(0.9, svd_solver="krylov", memory_limit="1GB").fit(Rows(X))
+    assert model.n_components_ > 128
+    with pytest.raises(MemoryLimitError, match=r"n_components=0\.9 is not reached") as caught:
+        PCA(0.9, svd_solver="krylov", memory_limit="14MB").fit(Rows(X))
+    assert "whole number" in caught.value.hint
+    assert caught.value.place["needed"] > caught.value.place["limit"]
+    allowed = int(1.05 * caught.value.place["needed"])
+    assert allowed < 10**9
+
+
+def test_p_squared_is_never_formed(rng):
+    """30,000² numbers would be 7.2 GB."""
+    p, k = 30_000, 5
+    left = rng.standard_normal((100, 8)) * 2.0 ** -np.arange(8)
+    right = rng.standard_normal((8, p))
+    X = left @ right + 1e-3 * rng.standard_normal((100, p))
+    given = Rows(X, step=20)
+    tracemalloc.start()
+    model = PCA(k, svd_solver="krylov", memory_limit="600MB").fit(given)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 600 * 10**6
+    assert peak < model.plan_.memory
+    variances, _ = truth(X)
+    np.testing.assert_allclose(model.explained_variance_, variances[:k], rtol=1e-12)
+
+
+# ---- the loop itself ----------------------------------------------------------------------------
+
+
+def solved(scatter, k, **options):
+    p = len(scatter)
+    columns = Columns(11.0, 10**6, np.zeros(p), np.zeros(p), np.diagonal(scatter).copy())
+    start = options.pop("start", None)
+    if start is None:
+        width = block_width(k, p)
+        start = scatter @ np.random.default_rng(1).standard_normal((p, width))
+    options = {"tol": 0.0, "unit": EPS, **options}
+    return solve_blocks(lambda q: scatter @ q, columns, k, start, **options)
+
+
+def test_eigenpairs_are_those_of_the_scatter_for_every_room(rng):
+    turn = np.linalg.qr(rng.standard_normal((120, 120)))[0]
+    values = np.concatenate([[8, 8, 8, 4], np.linspace(2, 1, 116)])
+    scatter = (turn * values) @ turn.T
+    for room in (None, 3 * block_width(6, 120), 50, 120):
+        spectrum = solved(scatter, 6, room=room)
+        np.testing.assert_allclose(spectrum.variances, values[:6] / 10, rtol=1e-12)
+        assert_orthonormal(spectrum.axes)
+        assert (spectrum.residuals <= RESIDUAL).all()
+
+
+@pytest.mark.parametrize("start", ["zeros", "one direction", "an eigenvector", "the rest"])
+def test_a_first_block_without_information_is_compensated(start, rng):
+    turn = np.linalg.qr(rng.standard_normal((60, 60)))[0]
+    values = 2.0 ** -np.arange(60)
+    scatter = (turn * values) @ turn.T
+    width = block_width(4, 60)
+    block = {
+        "zeros": np.zeros((60, width)),
+        "one direction": np.outer(rng.standard_normal(60), np.ones(width)),
+        "an eigenvector": np.outer(turn[:, 0], np.arange(width)),
+        "the rest": turn[:, -width:],
+    }[start]
+    spectrum = solved(scatter, 4, start=block)
+    np.testing.assert_allclose(spectrum.variances, values[:4] / 10, rtol=1e-10)
+
+
+def test_noise_in_the_products_ends_in_an_error_or_an_honest_residual(rng):
+    turn = np.linalg.qr(rng.standard_normal((80, 80)))[0]
+    scatter = (turn * np.linspace(2, 1, 80)) @ turn.T
+    columns = Columns(11.0, 10**6, np.zeros(80), np.zeros(80), np.diagonal(scatter).copy())
+    start = rng.standard_normal((80, 12))
+
+    def noisy(size):
+        noise = np.random.default_rng(2)
+        return lambda q: scatter @ q + size * noise.standard_normal(q.shape)
+
+    with pytest.raises(DataError, match="stalled at a residual"):
+        solve_blocks(noisy(0.1), columns, 4, start, tol=0.0, unit=EPS, room=36)
+    spectrum = solve_blocks(noisy(1e-7), columns, 4, start, tol=0.0, unit=EPS, room=36)
+    assert 1e-8 < spectrum.residuals.max() < 1e-4

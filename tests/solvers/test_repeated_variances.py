@@ -1,0 +1,164 @@
+"""Searches find every copy of a repeated variance, and the certificate says what is certain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from helpers import EPS, with_singular_values
+from princomp import PCA, KernelPCA, load
+from princomp.solvers.copies import chance_of_a_miss, hides_copies
+from princomp.solvers.lanczos import lanczos
+from princomp.solvers.warm_start import find_warm_start
+from princomp.summaries import Columns
+from princomp.summaries.centred_rows import CentredRows
+
+# An eigenvalue of a search in float64 is off by a few hundred roundings at these sizes.
+_UNITS = 1000
+
+
+def known(n, variances, rng, *, p=None, dtype=np.float64):
+    """Rows (n, p) with these variances."""
+    sigma = np.sqrt(np.asarray(variances, dtype=float) * (n - 1))
+    return with_singular_values(n, sigma, rng, p=p)[0].astype(dtype)
+
+
+CLUSTERS = [100.0] * 40 + [99.0] * 40 + [1.0] * 560
+
+
+@pytest.mark.parametrize(
+    ("shape", "solver"),
+    [
+        ((700, 1600), "auto"),
+        ((700, 1600), "lanczos"),
+        ((900, 650), "arpack"),
+        ((700, 1600), "full"),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_all_copies_of_a_repeated_variance_are_found(shape, solver, dtype, rng):
+    X = known(shape[0], CLUSTERS, rng, p=shape[1], dtype=dtype)
+    model = PCA(45, svd_solver=solver).fit(X)
+    # The rows are rounded: their variances move by a few units of λ₁.
+    error = _UNITS * np.finfo(dtype).eps * 100
+    np.testing.assert_allclose(model.explained_variance_, CLUSTERS[:45], rtol=0, atol=error)
+
+
+def test_sparse_rows_with_repeated_variances_lose_no_copy():
+    # Each column holds m and −m in two rows of its own: equal variances, no correlation.
+    p, m = 2000, np.r_[np.full(30, 3.0), np.full(1970, 1.0)]
+    rows = np.arange(2 * p)
+    values = np.stack([m, -m], axis=1).ravel()
+    X = sp.csr_array((values, (rows, np.repeat(np.arange(p), 2))), shape=(2 * p, p))
+    model = PCA(35, svd_solver="lanczos").fit(X)
+    expected = 2 * m[:35] ** 2 / (2 * p - 1)
+    np.testing.assert_allclose(model.explained_variance_, expected, rtol=_UNITS * EPS)
+
+
+def test_kernel_pca_finds_all_copies(rng):
+    sigma = np.array([10.0] * 40 + [7.0] * 40 + [1.0] * 560)
+    X = with_singular_values(1200, sigma, rng)[0]
+    model = KernelPCA(35, kernel="linear").fit(X)
+    assert model.plan_.solver == "lanczos"
+    np.testing.assert_allclose(model.eigenvalues_, 100.0, rtol=_UNITS * EPS)
+
+
+@pytest.mark.parametrize("shape", [(1100, 1023), (3200, 1600)])
+def test_a_share_of_repeated_variances_has_the_fewest_components(shape, rng):
+    n, p = shape
+    variances = [100.0] * 40 + [99.0] * 40 + [1.0] * (p - 80)
+    X = known(n, variances, rng)
+    share = (4000 + 20 * 99.5) / np.sum(variances)
+    model = PCA(share).fit(X)
+    assert model.n_components_ == 61
+    expected = variances[:61]
+    np.testing.assert_allclose(model.explained_variance_, expected, rtol=_UNITS * EPS)
+
+
+def clustered(seed):
+    """An operator with groups of equal eigenvalues, and the pairs wanted of it."""
+    rng = np.random.default_rng(seed)
+    size, groups, value = int(rng.integers(150, 900)), [], 100.0
+    for _ in range(rng.integers(1, 5)):
+        groups += [value] * int(rng.choice([1, 3, 5, 8, 9, 16, 20, 40, 70]))
+        value *= float(rng.choice([0.99, 0.999, 0.9, 0.5, 0.99999]))
+    rest = size - len(groups)
+    tails = (
+        lambda: np.full(rest, 0.01 * value),
+        lambda: rng.random(rest) * 0.9 * value,
+        lambda: 0.95 * value / np.arange(1, rest + 1),
+    )
+    values = np.sort(np.r_[groups, tails[rng.integers(3)]()])[::-1]
+    k, width = int(rng.integers(1, min(60, size // 3))), int(rng.choice([2, 4, 8, 16]))
+    basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
+    return values, basis, k, width
+
+
+# A search that trusted its residuals returned smaller eigenvalues for these.
+@pytest.mark.parametrize("seed", [22, 24, 27, 52, 60, 63, 96, 98, 134, 149])
+def test_narrow_blocks_find_all_copies(seed):
+    values, basis, k, width = clustered(seed)
+    start = np.random.default_rng(1).standard_normal((len(values), width))
+
+    def apply(block):
+        return basis @ (values[:, None] * (basis.T @ block))
+
+    room, rng = max(k + 3 * width, 256), np.random.default_rng(0)
+    pairs = lanczos(apply, len(values), k, tol=4 * EPS, rng=rng, start=start, room=room)
+    np.testing.assert_allclose(pairs.values, values[:k], rtol=0, atol=_UNITS * EPS * 100)
+    away = np.linalg.norm(apply(pairs.vectors) - pairs.vectors * pairs.values, axis=0)
+    # The recurrence knows nothing of the rounding of its products.
+    assert (away <= pairs.residuals + _UNITS * EPS * values[0]).all()
+
+
+def test_only_copies_above_the_last_value_are_looked_for():
+    tied = np.r_[np.full(8, 2.0), 1.0]
+    assert hides_copies(tied, 8, EPS)
+    assert not hides_copies(tied, 9, EPS)  # the start could show them all
+    assert not hides_copies(np.full(30, 2.0), 8, EPS)  # what is missing is not larger
+    assert not hides_copies(np.linspace(2.0, 1.0, 30), 8, EPS)
+    assert hides_copies(np.r_[5.0, np.linspace(2.0, 2.0 - 1e-6, 8), 1.5], 8, EPS)
+
+
+def test_a_direction_that_a_sample_does_not_show_is_in_the_start(rng):
+    X = rng.standard_normal((200, 50))
+    X[:, 7] = 0.0  # as where every sampled row has the same value
+    columns = Columns.of(X)
+    rows = CentredRows.of(X, columns.mean, columns.mean_low, columns.column_scatter, None, None)
+    start = find_warm_start(rows, 10, tol=EPS, rng=rng).start
+    part = np.linalg.norm(start[7]) / np.linalg.norm(start)
+    # A tenth of what a random block has.
+    assert part > 0.01 * np.sqrt(1 / 50)
+
+
+@pytest.mark.parametrize(
+    ("model", "missed"),
+    [
+        (PCA(), 0.0),
+        (PCA(3, svd_solver="full"), 0.0),
+        (PCA(3, svd_solver="randomized", random_state=0), None),
+        (PCA(3, svd_solver="sketch"), None),
+    ],
+)
+def test_the_certificate_says_whether_a_larger_variance_may_be_missing(
+    model, missed, rng, tmp_path
+):
+    X = rng.standard_normal((100, 60))
+    certificate = model.fit(X).certificate_
+    assert certificate.missed == missed
+    assert certificate.to_dict()["missed"] == missed
+    model.save(tmp_path / "a.pca")
+    assert load(tmp_path / "a.pca").certificate_.missed == missed
+
+
+def test_a_search_says_how_likely_it_missed_a_larger_variance(rng):
+    X = rng.standard_normal((400, 300))
+    found = PCA(20, svd_solver="lanczos").fit(X).certificate_
+    assert 0 < found.missed <= chance_of_a_miss(300, 16, 1e-12)
+    assert "probability at most" in str(found)
+    loose = PCA(20, svd_solver="lanczos", tol=1e-3).fit(X).certificate_
+    assert loose.missed > found.missed
+    # Where the others together are less than the last one kept, none can be larger.
+    strong = known(400, np.r_[np.full(5, 1000.0), np.full(295, 1.0)], rng)
+    assert PCA(5, svd_solver="lanczos").fit(strong).certificate_.missed == 0.0

@@ -1,0 +1,138 @@
+"""A share of the variance by a search whose space grows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from helpers import EPS, sine
+from princomp import PCA
+from princomp.core.plan import select_route
+from princomp.core.problem import Problem
+from princomp.errors import MemoryLimitError
+from princomp.solvers.share_search import search_share
+from princomp.summaries import Moments
+
+
+def rows_of(n, p, rank, rng, dtype=np.float64):
+    """Some directions that stand out of noise."""
+    strong = rng.standard_normal((n, rank)) * np.linspace(20, 8, rank)
+    axes = np.linalg.qr(rng.standard_normal((p, rank)))[0].T
+    return (strong @ axes + rng.standard_normal((n, p)) + 3).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_it_finds_what_all_pairs_say(dtype, rng):
+    X = rows_of(3000, 1200, 30, rng, dtype)
+    found, every = PCA(0.7).fit(X), PCA(0.7, svd_solver="covariance_eigh").fit(X)
+    assert found.plan_.solver == "lanczos"
+    assert "of 1,200 components" in str(found.plan_)
+    assert found.n_components_ == every.n_components_
+    # Both are of one scatter, so that only rounding of the solvers is between them.
+    bound = 10 * found._result.spectrum.roundoff * every.explained_variance_[0]
+    np.testing.assert_allclose(found.explained_variance_, every.explained_variance_, atol=bound)
+    gap = every._result.spectrum.variances[found.n_components_ - 1 : found.n_components_ + 1]
+    away = sine(found.components_.astype(float), every.components_.astype(float))
+    assert away <= 10 * np.finfo(dtype).eps * every.explained_variance_[0] / -np.diff(gap)[0] * 34
+    assert found.certificate_.residuals.max() <= 4 * EPS
+    total = every.total_variance_
+    assert found.total_variance_ == pytest.approx(total, rel=1e-14)
+    assert found.noise_variance_ == pytest.approx(every.noise_variance_, rel=1e-9)
+
+
+def test_too_many_components_are_left_to_lapack(rng):
+    X = rng.standard_normal((1500, 1000))
+    assert search_share(Moments.of(X), 0.9) is None
+    model = PCA(0.9).fit(X)
+    assert model.plan_.solver == "eigh"
+    assert model.n_components_ > 200
+
+
+def test_a_share_in_reach_that_takes_too_large_a_space(rng):
+    """The Ritz values promise it, and the space is full before they keep it."""
+    X = rng.standard_normal((1500, 1000)) * np.linspace(2, 1, 1000)
+    moments = Moments.of(X)
+    values = np.linalg.eigvalsh(moments.scatter)[::-1]
+    share = float(values[:120].sum() / values.sum())
+    assert search_share(moments, share) is None
+
+
+@pytest.mark.parametrize("power", [-300, 0, 300])
+def test_numbers_of_any_size(power, rng):
+    X = rows_of(1500, 1000, 5, rng)
+    plain = search_share(Moments.of(X), 0.3)
+    scaled = search_share(Moments.of(np.ldexp(X, power)), 0.3)
+    np.testing.assert_array_equal(np.ldexp(plain.variances, 2 * power), scaled.variances)
+    np.testing.assert_array_equal(plain.axes, scaled.axes)
+
+
+def test_no_variance_at_all():
+    assert search_share(Moments.of(np.ones((1200, 1000))), 0.5) is None
+
+
+# ---- by products with the rows ---------------------------------------------------------------
+
+
+def alike(found, every, dtype):
+    """Both to what products in such a precision allow; ``every`` knows all variances."""
+    assert found.n_components_ == every.n_components_
+    k, first = found.n_components_, every.explained_variance_[0]
+    bound = 10 * found._result.spectrum.roundoff * first
+    np.testing.assert_allclose(found.explained_variance_, every.explained_variance_, atol=bound)
+    gap = every._result.spectrum.variances[k - 1] - every._result.spectrum.variances[k]
+    away = sine(found.components_.astype(float), every.components_.astype(float))
+    assert away <= 10 * np.finfo(dtype).eps * first / gap * np.sqrt(len(found.mean_))
+    assert found.certificate_.residuals.max() <= 4 * np.finfo(dtype).eps
+    assert found.noise_variance_ == pytest.approx(every.noise_variance_, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1600, 7600])  # the second has a sample
+def test_few_components_are_found_without_a_scatter(dtype, n, rng):
+    X = rows_of(n, 1500, 20, rng, dtype)
+    found, every = PCA(0.6).fit(X), PCA(0.6, svd_solver="covariance_eigh").fit(X)
+    assert (found.plan_.summary, found.plan_.solver) == ("columns", "lanczos")
+    assert f"after {found.n_components_} of 1,500 components" in str(found.plan_)
+    alike(found, every, dtype)
+
+
+def test_weights_and_a_scale_are_those_of_a_scatter(rng):
+    X = rows_of(1700, 1500, 12, rng) * np.exp2(rng.integers(-300, 300, 1500))
+    weights = rng.integers(1, 4, 1700).astype(float)
+    found = PCA(0.3, scale="unit").fit(X, sample_weight=weights)
+    assert found.plan_.summary == "columns"
+    every = PCA(0.3, scale="unit", svd_solver="covariance_eigh").fit(X, sample_weight=weights)
+    alike(found, every, np.float64)
+
+
+@pytest.mark.parametrize(
+    ("n", "passes", "reason"),
+    [
+        (1500, 6, "the search for the share was given up"),
+        (7500, 2, "no few directions make up the share"),
+    ],
+)
+def test_too_many_components_are_left_to_a_scatter(n, passes, reason, rng):
+    """After a look at a few products with the rows, or with a sample of them."""
+    X = rng.standard_normal((n, 1500), dtype=np.float32)
+    found = PCA(0.9).fit(X)
+    assert (found.plan_.summary, found.plan_.solver) == ("moments", "eigh")
+    assert reason in str(found.plan_)
+    assert found.plan_.passes == passes
+    every = PCA(0.9, svd_solver="covariance_eigh").fit(X)
+    assert found.n_components_ == every.n_components_
+    assert (found.components_ == every.components_).all()
+
+
+def test_variances_that_fall_slowly_are_given_up_early(rng):
+    X = rng.standard_normal((1600, 1500)) / np.sqrt(np.arange(1.0, 1501))
+    found = PCA(0.9).fit(X)
+    assert found.plan_.summary == "moments"
+    assert found.plan_.passes <= 2 + 8
+
+
+def test_a_search_that_may_give_way_needs_room_for_a_scatter():
+    facts = Problem(20_000, 2_000, 0.9, limit=2**30)
+    assert select_route(facts).summary == "columns"
+    with pytest.raises(MemoryLimitError, match="scatter"):
+        select_route(facts._replace(limit=2**27))
