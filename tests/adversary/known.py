@@ -173,6 +173,11 @@ def spread_that_is_subnormal_is_no_constant(folder):
     return _refused_by_column(_normal(100, 4) * 1e-165, scale="unit")
 
 
+def equal_rows_about_the_origin_whose_squares_are_subnormal(folder):
+    """Their spread about the mean is zero."""
+    return _refused_by_column(np.full((16, 1), 1e-159), center=False, svd_solver="full")
+
+
 def _squares_that_overflow(solver):
     X = _normal(10, 3) * 2e154
     return _refused_by_column(X, "overflow", -154, scale="unit", svd_solver=solver)
@@ -375,6 +380,13 @@ def components_about_the_origin_that_are_rescaled(folder):
 def divisors_after_larger_rows_were_forgotten(folder):
     X, extra = 1000.0 + 0.01 * _normal(100, 4), 1e4 * _normal(100, 4, 1)
     model = PCA(center=False, scale="unit").partial_fit(extra).partial_fit(X)
+    return Fit(model.forget(extra), X, None)
+
+
+def unequal_divisors_after_larger_rows_were_forgotten(folder):
+    """The error of a small divisor is multiplied by the scatter with a large column."""
+    X, extra = _normal(100, 1) * [1e3, 1e-4], 1e3 * _normal(100, 2, 1)
+    model = PCA(scale="pareto").partial_fit(extra).partial_fit(X)
     return Fit(model.forget(extra), X, None)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from helpers import EPS
-from princomp.kernels import native
+from princomp.kernels import csr, native
 from princomp.kernels.columns import stored_about, sums_about
 from princomp.kernels.entries import entries_of
 
@@ -101,3 +103,19 @@ def test_equal_rows_do_not_add_up_their_rounding(instructions):
         # 1,024 rows at most are added one by one, and then as many sums of them at most.
         for found in (dense, stored):
             assert (np.abs(np.array(found) - true) <= 2 * 3 / 16 * 1024 * EPS * np.abs(true)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_light_rows_after_a_heavy_one_do_not_round_one_way(kind):
+    """Rows of a group are added one by one: up to half a unit each, of at most 256 rows."""
+    n = 2**18
+    rows = entries_of(sp.csr_array(np.ones((n, 1))))
+    for light in np.random.default_rng(0).uniform(1e-9, 2e-9, 8):
+        weights = np.full(n, light)
+        weights[0] = 2e6
+        right = math.fsum(weights)
+        stored = stored_about(None, rows, weights, instructions=kind)
+        dense = sums_about(np.zeros(1), np.ones((n, 1)), weights, instructions=kind)
+        products = csr.scatter(rows, weights, instructions=kind)
+        for one in (*stored[1:], *dense, *products):
+            assert abs(one.item() - right) <= 128 * EPS * right

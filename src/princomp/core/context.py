@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -131,16 +132,27 @@ class FitContext:
         ConstantColumnError, NotAvailableError, NotFiniteError, ShapeError
         """
         scale = self.divisors(summary)
-        ready = prepared(summary, scale, self.request.center)
+        ready = self.prepare(summary, scale)
         return Analysis(scale, ready, ComponentCount(self, summary, ready, scale))
 
     def divisors(self, summary: Summary) -> FloatArray | None:
         """What columns are divided by."""
         request = self.request
         if request.scale is None:
-            check_range(summary, self.names)
             return None
         return divisors(request.scale, summary, self.extremes, self.names, request.constant)
+
+    def prepare(self, summary: Summary, scale: FloatArray | None) -> Any:
+        """The summary as it is solved, whose squares float64 can hold.
+
+        Raises
+        ------
+        NotFiniteError
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line
+            ready = prepared(summary, scale, self.request.center)
+        check_range(ready, self.names)
+        return ready
 
     def constant_note(self, summary: Summary) -> tuple[str, ...]:
         """A note on constant columns that were not scaled."""
@@ -246,15 +258,28 @@ class Analysis(NamedTuple):
 
 def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
     """A summary as it is solved: about the origin where not centred, then scaled."""
-    if not centred:
-        about = summary.about_origin()
-        if scale is not None and summary.lost is not None:
-            # Divisors are as inexact as the spread about the mean, and so is what they divide.
-            spread, squares = summary.column_scatter, about.column_scatter
-            times = np.divide(squares, spread, out=np.ones_like(spread), where=spread > 0.0)
-            about = replace(about, lost=summary.lost * np.maximum(times, 1.0))
-        summary = about
-    return summary if scale is None else summary.scaled(scale)
+    ready = summary if centred else summary.about_origin()
+    if scale is None:
+        return ready
+    ready = ready.scaled(scale)
+    if ready.lost is not None:
+        ready = replace(ready, lost=ready.lost + _lost_by_divisors(summary, ready))
+    return ready
+
+
+def _lost_by_divisors(summary: Any, scaled: Any) -> FloatArray:
+    """Errors (p,) of a scaled scatter S whose divisors come from spreads that lost digits.
+
+    A spread that is off by a share r changes its divisor by at most r/2, and row and column j of S,
+    each of norm at most √(Sⱼⱼ tr S), by as much. The sum of the errors is their Frobenius norm.
+    """
+    spread, squares = summary.column_scatter, scaled.column_scatter
+    share = np.divide(summary.lost, spread, out=np.zeros_like(spread), where=spread > 0.0)
+    errors: FloatArray = share * np.sqrt(squares)
+    norm = float(np.linalg.norm(errors))
+    if norm > 0.0:
+        errors *= errors / norm * math.sqrt(float(squares.sum()))
+    return errors
 
 
 def is_one_block(kind: Any, rows: FloatArray) -> bool:

@@ -11,7 +11,7 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-// Rows that are added one by one, such sums that are, and columns that this is done for at a time.
+// Rows that are added one by one, rows of a group, and columns that this is done for at a time.
 // Equal rows round all one way, so that an error grows with the numbers that are added one by one.
 constexpr index ROWS = 8, GROUP = 128 * ROWS, SPAN = 2048;
 
@@ -73,9 +73,10 @@ int columns(const T *x, index m, index p, index stride, const double *shift, con
         columns_of<T, bytes, weighted>(x, m, p, stride, shift, weights, sums, squares);
         return PRINCOMP_DONE;
     }
-    for (index at = 0; at < p; at += SPAN)
+    for (index at = 0; at < p; at += SPAN) {
+        const index width = std::min(SPAN, p - at);
+        Sum all[SPAN], all_squares[SPAN];
         for (index row = 0; row < m; row += GROUP) {
-            const index width = std::min(SPAN, p - at);
             double sum[SPAN], square[SPAN];
             std::fill(sum, sum + width, 0.0);
             std::fill(square, square + width, 0.0);
@@ -83,10 +84,15 @@ int columns(const T *x, index m, index p, index stride, const double *shift, con
                                            stride, shift + at, weighted ? weights + row : nullptr,
                                            sum, square);
             for (index j = 0; j < width; ++j) {
-                sums[at + j] += sum[j];
-                squares[at + j] += square[j];
+                all[j].add(sum[j]);
+                all_squares[j].add(square[j]);
             }
         }
+        for (index j = 0; j < width; ++j) {
+            sums[at + j] += all[j].value();
+            squares[at + j] += all_squares[j].value();
+        }
+    }
     return PRINCOMP_DONE;
 }
 
@@ -102,6 +108,7 @@ int stored(const In *values, const I *columns, const I *ends, index rows, index 
            const double *shift, const double *weights, double *sums) {
     const index last = index(ends[rows]);
     double group[4 * GROUPED];
+    Sum all[4 * GROUPED];
     const bool grouped = p <= GROUPED && last - index(ends[0]) > A_COLUMN * p;
     double *to = grouped ? group : sums;
     if (grouped)
@@ -121,11 +128,14 @@ int stored(const In *values, const I *columns, const I *ends, index rows, index 
         if (grouped && (row + 1 == rows || index(ends[row + 1]) - begin > A_COLUMN * p)) {
             begin = index(ends[row + 1]);
             for (index i = 0; i < 4 * p; ++i) {
-                sums[i] += group[i];
+                all[i].add(group[i]);
                 group[i] = 0.0;
             }
         }
     }
+    if (grouped)
+        for (index i = 0; i < 4 * p; ++i)
+            sums[i] += all[i].value();
     return PRINCOMP_DONE;
 }
 

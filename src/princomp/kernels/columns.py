@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from princomp.kernels import native
 from princomp.kernels.entries import Entries
-from princomp.linalg import FloatArray, column_sums, scratch
+from princomp.linalg import FloatArray, column_sums, compensated_sum, scratch
 
 # Rows that NumPy takes at a time: a megabyte of float32 stays in the cache between being
-# shifted, summed and squared. Sums of so many are added one by one, and then those of so many:
-# equal rows round all one way, so that an error grows with what is added one by one.
-_ROWS, _GROUP = 64, 1024
+# shifted, summed and squared. Sums of so many are added one by one, and sums of groups of so many
+# are added exactly: equal rows round all one way, so that an error grows with what is added one by
+# one.
+_ROWS, _GROUP = 64, 256
 
 
 def sums_about(
@@ -82,9 +83,10 @@ def stored_about(
     kernel = native.function(f"csr_columns_f{value}_i{place}", instructions)
     sums = np.zeros((p, 4))
     if kernel is None:
-        for start in range(0, m, _GROUP):
-            some = slice(start, start + _GROUP)
-            sums += _stored_twin(shift, rows.rows(some), None if weights is None else weights[some])
+        sums = compensated_sum(
+            _stored_twin(shift, rows.rows(some), None if weights is None else weights[some])
+            for some in (slice(start, start + _GROUP) for start in range(0, max(m, 1), _GROUP))
+        )
         return sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3]
     shift, weights = (
         None if one is None else np.ascontiguousarray(one, dtype=np.float64)
@@ -126,19 +128,29 @@ def _twin(
     squares: FloatArray,
 ) -> None:
     """NumPy implementation of :func:`sums_about`, a few rows at a time."""
-    for begin in range(0, len(block), _GROUP):
-        some = np.zeros((2, len(shift)))
-        for start in range(begin, min(begin + _GROUP, len(block)), _ROWS):
-            part = block[start : start + _ROWS]
-            moved = np.subtract(
-                part, shift, out=scratch("moved", part.shape, np.float64), dtype=np.float64
-            )
-            if weights is None:
-                some[0] += column_sums(moved)
-                some[1] += np.einsum("ij,ij->j", moved, moved)
-            else:
-                share = weights[start : start + _ROWS]
-                some[0] += share @ moved
-                some[1] += np.einsum("i,ij,ij->j", share, moved, moved)
-        sums += some[0]
-        squares += some[1]
+    summed = compensated_sum(
+        _group_twin(shift, block[some], None if weights is None else weights[some])
+        for some in (slice(start, start + _GROUP) for start in range(0, max(len(block), 1), _GROUP))
+    )
+    sums += summed[0]
+    squares += summed[1]
+
+
+def _group_twin(
+    shift: FloatArray, block: FloatArray, weights: NDArray[np.float64] | None
+) -> FloatArray:
+    """Sums and squares (2, p) of the rows of a group."""
+    summed = np.zeros((2, len(shift)))
+    for start in range(0, len(block), _ROWS):
+        part = block[start : start + _ROWS]
+        moved = np.subtract(
+            part, shift, out=scratch("moved", part.shape, np.float64), dtype=np.float64
+        )
+        if weights is None:
+            summed[0] += column_sums(moved)
+            summed[1] += np.einsum("ij,ij->j", moved, moved)
+        else:
+            share = weights[start : start + _ROWS]
+            summed[0] += share @ moved
+            summed[1] += np.einsum("i,ij,ij->j", share, moved, moved)
+    return summed

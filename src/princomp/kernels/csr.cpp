@@ -27,7 +27,7 @@ constexpr index FEW_ROWS = 128;
 constexpr index TILE = 512 * 1024, TILE_ROWS = 512;
 // Columns up to which a scatter is summed in groups of rows, and the products that each of its
 // numbers then has in a group, on an average.
-constexpr index GROUPED = 256, WORTH = 16;
+constexpr index GROUPED = 256, WORTH = 16, GROUP_ROWS = 128;
 
 template <class T> inline void fetch(const T *row, int lines) {
     for (int i = 0; i < lines; ++i)
@@ -181,22 +181,29 @@ int scatter(const In *values, const I *columns, const I *ends, index rows, index
     const double stored = double(ends[rows] - ends[0]) / double(rows ? rows : 1) + 1.0;
     const double enough = WORTH * double(p * p) / (stored * stored);
     const bool grouped = p <= GROUPED && enough < double(rows);
+    // The products of a group, and the sums of those of all groups.
     const index size = p * p + p;
-    double *group = grouped ? static_cast<double *>(std::malloc(sizeof(double) * size)) : nullptr;
+    double *group = nullptr;
+    if (grouped)
+        group = static_cast<double *>(std::malloc((sizeof(double) + sizeof(Sum)) * size));
     if (!group) {
         add_scatter<In, I>(values, columns, ends, rows, p, weights, products, sums);
         return PRINCOMP_DONE;
     }
-    const index step = std::max(index(enough), TILE_ROWS);
+    Sum *all = reinterpret_cast<Sum *>(group + size);
+    std::fill(all, all + size, Sum());
+    const index step = std::max(index(enough), GROUP_ROWS);
     for (index first = 0; first < rows; first += step) {
         std::fill(group, group + size, 0.0);
         add_scatter<In, I>(values, columns, ends + first, std::min(step, rows - first), p,
                            weights ? weights + first : nullptr, group, group + p * p);
-        for (index i = 0; i < p * p; ++i)
-            products[i] += group[i];
-        for (index j = 0; j < p; ++j)
-            sums[j] += group[p * p + j];
+        for (index i = 0; i < size; ++i)
+            all[i].add(group[i]);
     }
+    for (index i = 0; i < p * p; ++i)
+        products[i] += all[i].value();
+    for (index j = 0; j < p; ++j)
+        sums[j] += all[p * p + j].value();
     std::free(group);
     return PRINCOMP_DONE;
 }

@@ -10,6 +10,8 @@ two products, so a mean cancels no more than in two products one after the other
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -18,10 +20,12 @@ from princomp.kernels import native
 from princomp.kernels.csr_pass import Pass, rows_of_a_sum
 from princomp.kernels.entries import Entries
 from princomp.kernels.wide import mirror
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, compensated_sum
 
 # Rows that SciPy adds one by one: equal ones round all one way, so that the error grows with them.
 _TWIN_ROWS = 1024
+# As in csr.cpp: columns up to which a scatter is summed in groups of rows, and these rows.
+_GROUPED, _GROUP = 256, 256
 
 
 def images(
@@ -128,18 +132,13 @@ def scatter(
     n, p = rows.shape
     if weights is not None:
         weights = native.plain_weights(weights, n)
-    products, sums = np.zeros((p, p)), np.zeros(p)
     if kernel is None:
-        for start in range(0, n, _TWIN_ROWS):
-            part = slice(start, start + _TWIN_ROWS)
-            matrix = rows.rows(part).matrix().astype(np.float64)
-            rooted, moved = matrix, np.asarray(matrix.sum(axis=0)).ravel()
-            if weights is not None:
-                rooted = sp.diags_array(np.sqrt(weights[part])) @ matrix
-                moved = weights[part] @ matrix
-            products += (rooted.T @ rooted).toarray()
-            sums += moved
-        return products, sums
+        step = _GROUP if p <= _GROUPED else _TWIN_ROWS
+        parts = (slice(start, start + step) for start in range(0, max(n, 1), step))
+        summands = (_scatter_twin(rows, part, weights) for part in parts)
+        summed = compensated_sum(summands) if p <= _GROUPED else reduce(np.add, summands)
+        return summed[:p], summed[p]
+    products, sums = np.zeros((p, p)), np.zeros(p)
     kernel(
         *map(native.address, (rows.values, rows.columns, rows.ends)),
         *(n, p),
@@ -147,6 +146,18 @@ def scatter(
     )
     mirror(products, threads=1, instructions=instructions)
     return products, sums
+
+
+def _scatter_twin(
+    rows: Entries, part: slice, weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """SciPy implementation of :func:`scatter` for some rows: products and sums, (p + 1, p)."""
+    matrix = rows.rows(part).matrix().astype(np.float64)
+    rooted, moved = matrix, np.asarray(matrix.sum(axis=0)).ravel()
+    if weights is not None:
+        rooted = sp.diags_array(np.sqrt(weights[part])) @ matrix
+        moved = weights[part] @ matrix
+    return np.vstack([(rooted.T @ rooted).toarray(), moved])
 
 
 def _pass(

@@ -109,11 +109,12 @@ int moments(const In *x, index m, index p, index stride, const double *weights, 
 
     double total = double(m);
     if constexpr (weighted) {
-        total = 0.0;
+        Sum all;
         for (index r = 0; r < m; ++r) {
-            total += weights[r];
+            all.add(weights[r]);
             roots[r] = std::sqrt(weights[r]);
         }
+        total = all.value();
     }
     std::memset(packed + columns.packed(held) - columns.past, 0, columns.past * sizeof(T));
     std::memset(shift, 0, shift_size);

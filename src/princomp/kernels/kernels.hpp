@@ -31,3 +31,24 @@ enum {
 #define PRINCOMP_DECLARE(name, ...) PRINCOMP_EXPORT(name)(__VA_ARGS__);
 PRINCOMP_FUNCTIONS(PRINCOMP_DECLARE)
 #endif
+
+#if defined(PRINCOMP_ISA)
+namespace PRINCOMP_ISA {
+namespace {
+
+// A sum that many numbers are added to one by one. It keeps its rounding errors in a second number
+// (Knuth's two-sum): where the first numbers are large, equal small ones that follow round all one
+// way, and a plain sum would be off by their number.
+struct Sum {
+    double high = 0.0, low = 0.0;
+    void add(double x) {
+        const double sum = high + x, part = sum - high;
+        low += (high - (sum - part)) + (x - part);
+        high = sum;
+    }
+    double value() const { return high + low; }
+};
+
+} // namespace
+} // namespace PRINCOMP_ISA
+#endif

@@ -6,6 +6,7 @@ from .arrays import (
     added_with_outer as added_with_outer,
     below_diagonal as below_diagonal,
     column_sums as column_sums,
+    compensated_sum as compensated_sum,
     divided as divided,
     eigh as eigh,
     eigh_top as eigh_top,

@@ -6,6 +6,7 @@ and the convention for signs are in one place.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -67,6 +68,17 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     high = a + b
     part = high - a
     return high, (a - (high - part)) + (b - part)
+
+
+@np.errstate(all="ignore")  # what overflows shows in the sum
+def compensated_sum(parts: Iterable[FloatArray]) -> FloatArray:
+    """Sum of arrays of one shape, with the rounding errors of the additions added at the end."""
+    total, lost = np.zeros(()), np.zeros(())
+    for part in parts:
+        total, error = two_sum(total, part)
+        lost = lost + error
+    summed: FloatArray = total + lost
+    return summed
 
 
 def not_vanished(squares: FloatArray, sums: FloatArray) -> FloatArray:

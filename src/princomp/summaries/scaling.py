@@ -32,9 +32,9 @@ def divisors(
     NotFiniteError
         Where squares overflow, or were so small that float64 lost digits of them.
     """
-    check_range(summary, names, each=scale is not None)
     if scale is None:
         return None
+    check_range(summary, names, each=True)
     if isinstance(scale, str):
         deviation = np.sqrt(summary.column_scatter / (summary.rows - 1.0))
         if scale == "unit":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.context import FIRST_GUESS, ComponentCount, FitContext, prepared, safe_divisor
+from princomp.core.context import FIRST_GUESS, ComponentCount, FitContext, safe_divisor
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Cost, Solution
 from princomp.core.routes.centred import drop_rows
@@ -56,7 +56,7 @@ class KrylovRoute:
         sketch = fit.summarise(SketchOf(width), "krylov")
         p, columns = sketch.p, sketch.columns
         scale = fit.divisors(columns)
-        ready = prepared(sketch, scale, request.center)
+        ready = fit.prepare(sketch, scale)
         count = ComponentCount(fit, columns, ready, scale)
         problem = request.problem(fit.rows)
         # Sparse rows of either precision are multiplied in float64.
