@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 READ_TWICE = "fit_transform reads the rows twice, and an iterator gives them once", "fit_transform"
+# Every call that scores rows reads all parameters.
+_values_of = attrgetter(*PCAParameters._fields)
 
 
 class PCA(
@@ -388,7 +391,7 @@ class PCA(
     # ---- the fitted model ----------------------------------------------------------------
 
     def _parameters(self) -> PCAParameters:
-        return PCAParameters(*[getattr(self, name) for name in PCAParameters._fields])
+        return PCAParameters(*_values_of(self))
 
     def _request(self) -> Request:
         return Request.of(self)

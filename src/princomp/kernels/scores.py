@@ -80,7 +80,10 @@ def project_twin(
     with np.errstate(all="ignore"):  # infinite input is reported by the caller
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
-            centred = scratch("centred", part.shape, rows.dtype)
-            np.subtract(part, mean, out=centred)
+            if part.size < _FEW_NUMBERS:
+                centred = part - mean
+            else:
+                centred = scratch("centred", part.shape, rows.dtype)
+                np.subtract(part, mean, out=centred)
             centred -= mean_low
             np.matmul(centred, axes, out=out[start : start + step])
