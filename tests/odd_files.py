@@ -156,6 +156,7 @@ NAMED: list[object] = list(NAMES)
 TABLE: list[list[object]] = [["name", "height", "weight"]] + [
     [name, *row] for name, row in zip(NAMES, ROWS, strict=True)
 ]
+CODED = ("zip", "height", "weight")
 THOUSANDS = [[height * 1000, weight * 1000] for height, weight in ROWS]
 AS_TEXT = list(map(str, range(8)))
 SUMS = [sum(column) for column in zip(*ROWS, strict=True)]
@@ -168,7 +169,7 @@ ODD_FILES = [
         "An index without a name, as pandas and R write it",
         lines(NUMBERED, header=("", "height", "weight")),
         "the first column names the rows",
-        note="named by column 'row'",
+        note="named by the first column, which has no name",
         ids=AS_TEXT,
     ),
     OddFile(
@@ -217,7 +218,7 @@ ODD_FILES = [
         "Row numbers and a column of names",
         lines(NUMBERED, NAMED, header=("", "name", "height", "weight")),
         "the names name the rows, the numbers are left out",
-        note="left out 'row', which counts the rows",
+        note="left out the first column, which counts the rows",
         ids=NAMED,
     ),
     OddFile(
@@ -297,6 +298,14 @@ ODD_FILES = [
     OddFile("bars.txt", "Vertical bars", lines(sep="|"), "read", note="separated by bars"),
     OddFile("blanks.txt", "Columns lined up by blanks", lines(sep="   "), "read", note="by blanks"),
     OddFile(
+        "blanks.csv",
+        "The same in a .csv file",
+        lines(sep="   "),
+        "asks for the separator",
+        question="may be separated by blanks (2 columns)",
+        answer={"sep": " "},
+    ),
+    OddFile(
         "excel_sep.csv",
         "Excel's line `sep=;`",
         "sep=;\n" + lines(sep=";"),
@@ -347,6 +356,13 @@ ODD_FILES = [
         "read",
         note="thousands are separated by ' '",
         rows=THOUSANDS,
+    ),
+    OddFile(
+        "minus.csv",
+        "The minus sign of Unicode, `\u2212`",
+        lines(cell=lambda v: f"\u2212{v}"),
+        "read",
+        rows=[[-height, -weight] for height, weight in ROWS],
     ),
     OddFile(
         "ambiguous.csv",
@@ -411,6 +427,14 @@ ODD_FILES = [
         "title.csv",
         "A title above the table",
         "Measurements of 2024\n\n" + PLAIN,
+        "asks how many lines to skip",
+        question="line 1 has 1 field",
+        answer={"skip": 2},
+    ),
+    OddFile(
+        "padded_title.csv",
+        "The same, filled up with separators, as spreadsheets write it",
+        "Measurements of 2024,\n,\n" + PLAIN,
         "asks how many lines to skip",
         question="line 1 has 1 field",
         answer={"skip": 2},
@@ -521,6 +545,14 @@ ODD_FILES = [
         "asks what to do with the column",
         question="beyond 2**53",
         answer={"exclude": ["key"]},
+    ),
+    OddFile(
+        "codes.csv",
+        "Codes with leading zeros, such as postcodes",
+        lines([f"0{i}234" if i % 3 == 0 else f"{i}1234" for i in range(1, 9)], header=CODED),
+        "asks what to do with the column",
+        question="'03234' begins with 0, as codes do (2 such cells",
+        answer={"exclude": ["zip"]},
     ),
     OddFile(
         "zip.csv.gz",

@@ -126,10 +126,23 @@ class ParameterError(PrincompError, ValueError):
     """An argument is invalid for any data."""
 
 
+# What other programs call a value of ours.
+_SYNONYMS = dict.fromkeys(("standard", "standardize", "standardise", "std", "zscore"), "unit")
+
+
+def nearest(value: object, known: Iterable[str]) -> str | None:
+    """Return the known word that is close to a value, whatever the case of its letters."""
+    if not isinstance(value, str):
+        return None
+    names = {name.casefold(): name for name in known}
+    close = difflib.get_close_matches(value.casefold(), names, n=1)
+    return names[close[0]] if close else names.get(_SYNONYMS.get(value.casefold(), ""))
+
+
 def did_you_mean(value: object, known: Iterable[str]) -> str:
     """Return "Did you mean …? " for a word that is close to a known one; else ""."""
-    close = difflib.get_close_matches(value, list(known), n=1) if isinstance(value, str) else []
-    return f"Did you mean {close[0]!r}? " if close else ""
+    guess = nearest(value, known)
+    return "" if guess is None else f"Did you mean {guess!r}? "
 
 
 def invalid_value(parameter: str, value: object, expected: str, hint: str) -> ParameterError:
@@ -137,6 +150,15 @@ def invalid_value(parameter: str, value: object, expected: str, hint: str) -> Pa
     message = f"{parameter} must be {expected}, got {value!r}"
     guess = did_you_mean(value, re.findall("'([^']+)'", expected))
     return ParameterError(message, place={"parameter": parameter}, hint=guess + hint)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def row_words(row: int, label: object = None, line: int | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 
 import numpy as np
+import pandas as pd
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
@@ -13,6 +14,8 @@ import pytest
 import princomp as package
 from command_line import ARRESTS, left_in, numbers, write_csv
 from helpers import truth
+from princomp import PCA, bootstrap, report
+from princomp.core import fitted_model, verdict_lines, verdicts
 
 EIGENVALUES = [2.4802416, 0.9897652, 0.3565632, 0.1734301]
 DOCUMENT = {
@@ -106,9 +109,28 @@ def test_what_a_person_reads(princomp):
     assert "PC1" in done.out
     assert "62.01%" in done.out
     assert "(left out)" in done.out
-    assert "solid: PC1, PC2 (axes within 20° in another sample)\n" in done.out
+    assert "solid: PC1, PC2 (axes within 23° in another sample)\n" in done.out
     named = "the rows are named by column 'State', which differs in all rows"
     assert done.err == f"note: {named}; --no-id keeps it as data\n"
+
+
+def test_fit_gives_the_verdicts_of_a_report(princomp, tmp_path):
+    """Heavy tails: axes turn further than those of normal rows."""
+    rows = np.random.default_rng(0).standard_t(2.5, (200, 4)) * [3, 2, 1.4, 1]
+    frame = pd.DataFrame(rows, columns=list("abcd"))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = princomp("fit", "t.csv")
+    model = PCA().fit(frame)
+    fitted = fitted_model(model).result
+    angles = bootstrap(model, frame, n=200).angle_quantiles((0.95,))[0]
+    lines = verdict_lines(verdicts(fitted, angles))
+    assert all(f"{line}\n" in done.out for line in lines)
+    assert lines != verdict_lines(verdicts(fitted))
+    page = report(model, frame)
+    for one in verdicts(fitted, angles):
+        assert f"{one.angle:.0f}°" in page
+    # Without the rows, the verdict is that of normal rows, and says so.
+    assert "of normal rows" in princomp("show", tmp_path / "t_pca" / "model.pca").out
 
 
 def test_notes_are_in_the_document_and_not_on_stderr(princomp):
@@ -229,7 +251,7 @@ def test_missing_values_may_be_dropped(princomp, tmp_path):
     write_csv(tmp_path / "t.csv", "n,a,b", "u,1,2", "v,NA,3", "w,4,1", "x,2,", "y,5,5")
     done = princomp("fit", "t.csv", "--id", "n", "--missing", "drop")
     assert done.code == 0
-    assert "note: rows with missing values: 2; they took no part in the fit" in done.err
+    assert "note: rows with missing values: 2; they were left out of the fit" in done.err
     lines = (tmp_path / "t_pca" / "scores.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in lines] == ["n", "u", "v", "w", "x", "y"]
     assert lines[2] == "v,,"

@@ -16,6 +16,8 @@ USAGE = [
     (["fit", ARRESTS, "-k", "0.0"], "'0.0' is not a whole number"),
     (["fit", ARRESTS, "-k", "nan"], "'nan' is not a whole number"),
     (["fit", ARRESTS, "-k", "many"], "or a rule"),
+    (["fit", ARRESTS, "-k", "paralel"], "Did you mean 'parallel'?"),
+    (["choose", ARRESTS, "--rules", "gcv,paralel"], "Did you mean 'parallel'?"),
     (["fit", ARRESTS, "--bogus"], "No such option '--bogus'"),
     (["fit", ARRESTS, "--scale", "log"], "'log' is not one of"),
     (["fit", ARRESTS, "--solver", "magic"], "'magic' is not one of"),
@@ -49,11 +51,64 @@ def test_arguments_that_cannot_be_understood(princomp, tmp_path, words, reported
     assert left_in(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["plot", "scors", "m.pca", "-o", "f.svg"], "scores"),
+        (["fit", ARRESTS, "--scale", "standard"], "unit"),
+        (["fit", ARRESTS, "--missing", "EM"], "em"),
+        (["plan", ARRESTS, "--solver", "lancos"], "lanczos"),
+    ],
+)
+def test_the_choice_that_was_meant_is_suggested(princomp, words, meant):
+    done = princomp(*words)
+    assert done.code == 2
+    assert f"Hint: Did you mean '{meant}'? see 'princomp {words[0]} --help'" in done.err
+    assert "Did you mean" not in princomp("fit", ARRESTS, "--scale", "log").err
+
+
+@pytest.mark.parametrize("command", ["bootstrap", "report"])
+def test_a_model_after_the_table_is_recognised(princomp, tmp_path, command):
+    write_csv(tmp_path / "t.csv", "a,b", "1,2", "3,5", "4,1")
+    package.PCA(1).fit(np.eye(3)).save(tmp_path / "m.pca")
+    done = princomp(command, "t.csv", "m.pca")
+    assert done.code == 2
+    assert "m.pca is a model: MODEL comes first, then DATA" in done.err
+    (tmp_path / "t.ods").write_bytes(b"PK")
+    assert "t.ods: its name does not say" in princomp(command, "t.csv", "t.ods").err
+
+
+def test_messages_name_what_the_command_line_has(princomp, tmp_path):
+    write_csv(tmp_path / "t.csv", "a,b,c", "1,2,7", "3,5,7", "4,1,7")
+    hint = "Hint: leave the constant column out (--exclude), or set --constant zero\n"
+    assert hint in princomp("fit", "t.csv", "--scale", "unit").err
+    for words in (["--kernel", "rbf", "--scale", "unit"], ["--robust", "--scale", "mad"]):
+        done = princomp("fit", "t.csv", *words, "-k", 1)
+        assert done.err.endswith("column out (--exclude)\n"), done.err
+    done = princomp("fit", "t.csv", "--missing", "em")
+    assert "--missing em needs a number of components, and no -k is given\n" in done.err
+    assert "n_components" not in done.err
+    (tmp_path / "t_pca").mkdir()
+    (tmp_path / "t_pca" / "model.pca").write_bytes(b"")
+    assert "replace what exists (--force)\n" in princomp("fit", "t.csv").err
+
+
+def test_one_row_and_one_column_are_counted_as_one(princomp, tmp_path):
+    write_csv(tmp_path / "t.csv", "a", "1", "3", "4")
+    assert princomp("fit", "t.csv").out.startswith("3 rows × 1 column, scale none: ")
+    assert "of 3 rows × 1 column\n" in princomp("choose", "t.csv", "--rules", "kaiser").out
+    rows = np.random.default_rng(0).standard_normal((30, 21))
+    np.savetxt(tmp_path / "w.csv", rows, delimiter=",", header=",".join("abcdefghijklmnopqrstu"))
+    text = (tmp_path / "w.csv").read_text().removeprefix("# ")
+    (tmp_path / "w.csv").write_text(text)
+    assert princomp("fit", "w.csv", "-k", 20).out.count("… 1 more variance\n") == 1
+
+
 def test_without_a_command_the_help_is_shown(princomp):
     done = princomp()
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("Usage: princomp [OPTIONS] COMMAND")
-    assert done.err.rstrip().endswith("under MODEL.")
+    assert done.err.rstrip().endswith("FILEs with MODEL.")
 
 
 def test_an_unknown_ending_is_a_matter_of_usage(princomp, tmp_path):
@@ -73,6 +128,8 @@ DATA = {
         "column 'State' row 0 (line 2): 'Alabama' is not a number",
         {"column": "State", "row": 0, "line": 2},
     ),
+    "text asked for, what to do": (["--columns", "State,Rape"], "leave it out of --columns.", {}),
+    "a column in other letters": (["--columns", "murder"], "Did you mean 'Murder'?", {}),
     "two roles": (["--columns", "Rape", "--id", "Rape"], "'Rape' cannot be the id column", {}),
     "nothing left": (["--exclude", "Murder,Assault,UrbanPop,Rape"], "no numeric column", {}),
 }
@@ -107,7 +164,7 @@ TABLES = {
         ["a,b,c", "1,2,7", "3,5,7"],
         ["--scale", "unit"],
         "constant column: column 'c'",
-        "leave out",
+        "leave the constant column out",
     ),
     "one cell of text": (
         ["a,b", "1,2", "3,x4", "5,6"],

@@ -290,7 +290,7 @@ def test_models_that_do_not_go_together_are_named(princomp, fit, parts, tmp_path
     ):
         done = princomp("merge", *models, "-m", "all.pca")
         assert (done.code, done.out) == (65, "")
-        assert f"{bad} does not go with {first}: " in done.err
+        assert f"{bad} cannot be merged with {first}: " in done.err
         error = princomp("merge", *models, "-m", "all.pca", "--json").error
         assert error["place"]["file"] == bad
         assert error["hint"]

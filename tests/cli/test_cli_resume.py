@@ -125,7 +125,7 @@ def test_a_signal_in_mid_fit_says_how_to_continue_and_resuming_has_the_same_byte
         monkeypatch.chdir(elsewhere)
         code, out, err = princomp("resume", home / "work in.ckpt")
     assert (code, err.count("\n")) == (0, 1)
-    assert f"going on from {home / 'work in.ckpt'}" in err
+    assert f"continuing from {home / 'work in.ckpt'}" in err
     assert out.startswith("2,600 rows × 12 columns")
     assert left_in(elsewhere) == []
     assert _outputs(home / "x_pca") == whole
@@ -183,7 +183,7 @@ def test_typing_the_same_fit_again_resumes_too(home, whole, princomp, monkeypatc
     stopped = _stop(monkeypatch, princomp, "x.npy", *FLAGS, "--checkpoint", "ck")
     assert stopped.err.strip() == "princomp: resume with: princomp resume ck"
     done = princomp("fit", "x.npy", *FLAGS, "--checkpoint", "ck")
-    assert (done.code, done.err) == (0, "note: going on from ck\n")
+    assert (done.code, done.err) == (0, "note: continuing from ck\n")
     assert _outputs(home / "x_pca") == whole
     assert "ck" not in left_in(home)
 

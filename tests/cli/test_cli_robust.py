@@ -193,7 +193,7 @@ def test_rows_that_are_gone_get_no_hint(princomp, monkeypatch):
     monkeypatch.setattr(sys, "stdin", Stream())
     done = princomp("fit", "-", "--robust", "--json")
     assert done.code == 0
-    reported = ["standard input is gone after the fit: no scores were written"]
+    reported = ["standard input can be read only once: no scores were written"]
     assert done.document["notes"] == reported
 
 

@@ -167,8 +167,8 @@ def test_the_document_and_every_kind_of_file(princomp, model, tmp_path):
     ("words", "code", "reported"),
     [
         (("m.pca",), 2, "give DATA"),
-        (("m.pca", ARRESTS, "-k", 2), 2, "-k is of a fit"),
-        (("m.pca", ARRESTS, "--scale", "unit"), 2, "--scale is of a fit"),
+        (("m.pca", ARRESTS, "-k", 2), 2, "-k is an option of a fit"),
+        (("m.pca", ARRESTS, "--scale", "unit"), 2, "--scale is an option of a fit"),
         (("m.pca", ARRESTS, "-n", 1), 2, "resamples"),
         (("m.pca", ARRESTS, "--level", 1), 2, "level"),
         (("m.pca", ARRESTS, "-o", "x.npy"), 2, "text and numbers"),

@@ -104,7 +104,7 @@ def test_a_file_without_the_id_column_goes_without(princomp, model, tmp_path):
     write_csv(tmp_path / "bare.csv", *rows)
     done = princomp("transform", model, "bare.csv")
     assert done.code == 0
-    assert done.err == "note: bare.csv has no id column 'State'; the rows go without\n"
+    assert done.err == "note: bare.csv has no id column 'State'; its rows have no names\n"
     assert _rows(done.out)[0] == ["row", "PC1", "PC2"]
     with_ids = _rows(princomp("transform", model, ARRESTS).out)
     assert [row[1:] for row in _rows(done.out)] == [row[1:] for row in with_ids]
@@ -122,7 +122,7 @@ def test_files_of_which_one_lacks_the_ids_or_a_column(princomp, model, tmp_path)
     write_csv(tmp_path / "bare.csv", *(row.partition(",")[2] for row in rows))
     done = princomp("transform", model, ARRESTS, "bare.csv")
     assert (done.code, done.out.count("\n")) == (0, 101)
-    assert "note: bare.csv has no id column 'State'; the rows go without\n" in done.err
+    assert "note: bare.csv has no id column 'State'; its rows have no names\n" in done.err
     assert _rows(done.out)[0] == ["row", "PC1", "PC2"]
     write_csv(tmp_path / "less.csv", *(row.rpartition(",")[0] for row in rows))
     error = princomp("transform", model, "bare.csv", "less.csv", "--json").error

@@ -16,6 +16,14 @@ from princomp.cli.hints import as_flags
         ("missing='em' or missing='nipals'", "--missing em or --missing nipals"),
         ("header=2 reads both, overwrite=True", "--header-lines 2 reads both, --force"),
         ("id_column='name', id_column=False", "--id name, --no-id"),
+        ("n_components=None is given, scale=None", "no -k is given, --scale none"),
+        ("memory_limit=None", "memory_limit=None"),
+        ("leave it out of columns=.", "leave it out of --columns."),
+        (
+            "leave the constant columns out, or set constant='zero'; scale can also be an array of "
+            "divisors",
+            "leave the constant columns out (--exclude), or set --constant zero",
+        ),
         # English, names of files and columns, and what has no flag.
         ("missing columns, the scale of a column", "missing columns, the scale of a column"),
         ("train_set.csv: column 'n_eggs' row 3", "train_set.csv: column 'n_eggs' row 3"),

@@ -175,7 +175,7 @@ def test_mistaken_arguments(model, arrests):
             rotate(model, **change)
         assert caught.value.place == {"parameter": word}
         assert caught.value.hint
-    with pytest.raises(ParameterError, match="needs a fitted PCA, got ndarray"):
+    with pytest.raises(ParameterError, match="PCA is needed, got ndarray"):
         rotate(arrests)
     with pytest.raises(ShapeError, match="no components"):
         rotate(PCA(0).fit(arrests))

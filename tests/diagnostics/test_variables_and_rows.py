@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
+from sklearn import decomposition
 
-from princomp import PCA
+from princomp import PCA, bootstrap, rotate
 from princomp.diagnostics import Listing, rows, variables
 from princomp.errors import (
     ColumnError,
@@ -115,7 +116,7 @@ def test_what_is_no_model_is_refused(arrests):
     from sklearn import decomposition
     from sklearn.exceptions import NotFittedError
 
-    with pytest.raises(ParameterError, match=r"got PCA"):
+    with pytest.raises(ParameterError, match=r"got scikit-learn's PCA"):
         variables(decomposition.PCA(2).fit(arrests))
     with pytest.raises(NotFittedError):
         variables(PCA(2))
@@ -245,3 +246,20 @@ def test_a_covariance_does_not_say_how_many_rows_there_were(arrests):
     assert len(rows(model, arrests, supplementary=True)) == 50
     with pytest.raises(NotAvailableError, match="without a mean"):
         rows(PCA.from_covariance(C, n_samples=50), arrests)
+
+
+def test_a_pca_of_scikit_learn_gets_the_way_to_one_of_this_package(rng):
+    X = rng.standard_normal((20, 4))
+    for theirs in (decomposition.PCA(2), decomposition.IncrementalPCA(2)):
+        theirs.fit(X)
+        name = f"a fitted princomp.PCA is needed, got scikit-learn's {type(theirs).__name__}"
+        for function, arguments, hint in (
+            (variables, (theirs,), "PCA.from_sklearn(model)"),
+            (rotate, (theirs,), "rotate(PCA.from_sklearn(model))"),
+            (bootstrap, (theirs, X), "bootstrap(X, n_components=2)"),
+        ):
+            with pytest.raises(ParameterError, match=name) as told:
+                function(*arguments)
+            assert hint in told.value.hint
+    with pytest.raises(ParameterError, match="is needed, got TruncatedSVD"):
+        variables(decomposition.TruncatedSVD(2).fit(X))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from princomp import PCA, bootstrap
+from princomp import PCA, KernelPCA, RobustPCA, bootstrap, choose, read_table, report
 from princomp.errors import ConstantColumnError, ParameterError
 
 pd = pytest.importorskip("pandas")
@@ -43,6 +43,16 @@ def test_missing_cells_of_other_columns_are_filled(frame):
     assert not model.components_[:, 3].any()
 
 
+def test_the_hint_names_the_parameter_where_there_is_one(frame):
+    with pytest.raises(ConstantColumnError) as caught:
+        PCA(scale="unit").fit(frame)
+    assert "or set constant='zero'; scale can also be an array" in caught.value.hint
+    for model in (KernelPCA(2, kernel="rbf", scale="unit"), RobustPCA(2, scale="mad")):
+        with pytest.raises(ConstantColumnError) as caught:
+            model.fit(frame)
+        assert "constant=" not in caught.value.hint
+
+
 def test_words_that_are_close_are_suggested():
     with pytest.raises(ParameterError, match="Did you mean 'zero'"):
         PCA(constant="zeros").fit(np.eye(3))
@@ -50,3 +60,17 @@ def test_words_that_are_close_are_suggested():
         PCA("paralel").fit(np.eye(3))
     with pytest.raises(ParameterError, match="Did you mean 'covariance_eigh'"):
         PCA(svd_solver="covariance_eig").fit(np.eye(3))
+    with pytest.raises(ParameterError, match="Did you mean 'em'"):
+        PCA(2, missing="EM").fit(np.eye(3))
+    with pytest.raises(ParameterError, match="Did you mean 'unit'"):
+        PCA(2, scale="standard").fit(np.eye(3))
+    with pytest.raises(ParameterError, match="Did you mean 'parallel'"):
+        choose(np.eye(3), rules="paralell")
+    with pytest.raises(ParameterError, match="Did you mean 'header'"):
+        read_table("t.csv", heder=1)
+
+
+def test_a_model_in_the_place_of_rows_is_named():
+    rows = np.random.default_rng(0).standard_normal((9, 3))
+    with pytest.raises(ParameterError, match="the model comes first"):
+        report(rows, PCA(1).fit(rows))

@@ -42,7 +42,7 @@ def test_the_card_says_what_was_found(arrests):
         'width: 100.0%"',
         'width: 39.9%"',
         "certificate: largest residual",
-        "solid: PC1, PC2 (axes within 20° in another sample)",
+        "solid: PC1, PC2 (axes within 20° in another sample of normal rows)",
     ):
         assert word in message, word
     assert "chosen by kaiser: " in card(PCA("kaiser", scale="unit").fit(arrests))
@@ -87,7 +87,7 @@ def test_rows_that_are_left_out_and_cells_that_are_filled(arrests):
     X = arrests.copy()
     X[2, 1] = np.nan
     assert "(1 with missing values left out)" in card(PCA(1, missing="drop").fit(X))
-    assert "1 missing cells filled" in card(PCA(1, scale="unit", missing="em").fit(X))
+    assert "1 missing cell filled" in card(PCA(1, scale="unit", missing="em").fit(X))
 
 
 def test_residuals_are_not_measured_where_that_takes_long(arrests, monkeypatch):

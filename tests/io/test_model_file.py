@@ -131,7 +131,7 @@ def test_overwriting_is_refused_when_asked(tmp_path):
     path = tmp_path / "m.pca"
     PCA(2).fit(TALL).save(path, overwrite=False)
     before = path.read_bytes()
-    with pytest.raises(OutputExistsError, match="exists already"):
+    with pytest.raises(OutputExistsError, match="already exists"):
         PCA(3).fit(TALL).save(path, overwrite=False)
     assert path.read_bytes() == before
     PCA(3).fit(TALL).save(path)

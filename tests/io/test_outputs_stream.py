@@ -297,7 +297,7 @@ class OneWay(io.RawIOBase):
 def test_npy_needs_a_stream_that_can_seek_or_the_number_of_rows(x):
     with pytest.raises(ParameterError, match="cannot seek") as caught:
         open_table(OneWay(), columns=["a"], format="npy")
-    assert "how many rows" in caught.value.hint
+    assert "the number of rows" in caught.value.hint
     out = OneWay()
     in_blocks(out, x, format="npy", rows=1000)
     np.testing.assert_array_equal(np.load(io.BytesIO(out.taken)), x)
@@ -316,7 +316,7 @@ def test_streams_that_take_a_few_bytes_at_a_time_get_all(tmp_path, x, format):
 
 @every_format
 def test_another_number_of_rows_than_announced_is_refused(tmp_path, x, format):
-    with pytest.raises(ShapeError, match="1,000 rows were written, 999"):
+    with pytest.raises(ShapeError, match="1,000 rows were written, but rows=999 was given"):
         in_blocks(tmp_path / f"x.{format}", x, rows=999)
     assert os.listdir(tmp_path) == []
 

@@ -319,12 +319,12 @@ def test_what_cannot_be_merged_says_why(princomp, tmp_path):
         (
             "one",
             "other",
-            "other.pca does not go with one.pca: the two fits have different feature maps",
+            "other.pca cannot be merged with one.pca: the two fits have different feature maps",
             2,
         ),
         ("exact", "exact", "exact.pca is an exact kernel PCA", 65),
-        ("one", "linear", "linear.pca does not go with one.pca: merge takes a fitted Kernel", 2),
-        ("linear", "one", "one.pca does not go with linear.pca: merge takes a fitted PCA", 2),
+        ("one", "linear", "linear.pca cannot be merged with one.pca: merge takes a fitted K", 2),
+        ("linear", "one", "one.pca cannot be merged with linear.pca: merge takes a fitted PCA", 2),
     ):
         done = princomp("merge", f"{first}.pca", f"{second}.pca", "-m", "m.pca", "--json")
         assert done.code == code
@@ -351,7 +351,7 @@ def test_what_cannot_be_merged_says_why(princomp, tmp_path):
         (("--pre-image", "ridge"), "--pre-image has no effect without --kernel"),
         (("--alpha", 1), "--alpha has no effect without --pre-image ridge"),
         (("--kernel", "rbf", "-k", "parallel"), "rule for a linear PCA"),
-        (("--kernel", "precomputed", "--scale", "unit"), "--kernel precomputed has not"),
+        (("--kernel", "precomputed", "--scale", "unit"), "--kernel precomputed does not have"),
         (("--kernel", "rbf", "--scale", "mad"), "--scale mad is an option of robust fits"),
         (("--kernel", "rbf", "--no-center"), "--no-center cannot be used with --kernel"),
         (("--kernel", "rbf", "--solver", "full"), "--solver cannot be used with --kernel"),
@@ -408,7 +408,7 @@ def test_what_the_table_does_not_allow_is_refused(princomp, tmp_path):
     assert princomp(*KERNEL[:-1], 0, "--json").error["exit_code"] == 65
     assert princomp(*KERNEL, "-m", "m.pca", "-o", "r").code == 0
     error = princomp("inverse", "m.pca", "r/scores.csv", "--json").error
-    assert error["message"] == "m.pca has no way back from scores to rows"
+    assert error["message"] == "m.pca cannot turn scores back into rows"
     assert "--pre-image" in error["hint"]
     write_csv(tmp_path / "u.csv", "Murder,Assault", "1,2", "3,4")
     error = princomp("transform", "m.pca", "u.csv", "--json").error

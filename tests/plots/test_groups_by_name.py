@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from princomp import PCA, diagnostics, plots, read_table, report
-from princomp.errors import ColumnError, ParameterError
+from princomp.errors import ColumnError, NotAvailableError, ParameterError
 
 h5py = pytest.importorskip("h5py")
 pd = pytest.importorskip("pandas")
@@ -54,8 +54,23 @@ def test_groups_are_a_column_of_obs(table, model, tmp_path):
         for name in ("var", "obs"):
             file[name].attrs["_index"] = "_index"
     assert len(labels(plots.scores(model, path, groups="species"))) >= 3
+    assert len(labels(plots.scores(model, tmp_path / "*.h5ad", groups="species"))) >= 3
     with pytest.raises(ColumnError, match="obs has no column 'specie'"):
         plots.scores(model, path, groups="specie")
+    with pytest.raises(NotAvailableError, match="cannot be read with untrusted=True"):
+        plots.scores(model, read_table(path, untrusted=True), groups="species")
+
+
+def test_text_with_numbers_is_in_natural_order(table, model):
+    names = ["b 10", "b 9", "a", "B", "b 01", "10", "9", "-1", "0.5", "b 9c"]
+    found = labels(plots.scores(model, table[["a", "b", "c"]], groups=names * 3, ellipses="none"))
+    assert found == ["-1", "0.5", "9", "10", "B", "a", "b 01", "b 9", "b 9c", "b 10"]
+
+
+def test_files_without_named_columns_say_so(tmp_path):
+    np.save(tmp_path / "x.npy", np.eye(9))
+    with pytest.raises(ColumnError, match=r"x.npy: no column 'q': it holds numbers only"):
+        plots.scores(PCA(2).fit(np.eye(9)), tmp_path / "x.npy", groups="q")
 
 
 def test_a_wrong_name_gets_a_suggestion(table, model):

@@ -160,6 +160,8 @@ def test_the_accessor_knows_its_figures(unit):
     assert unit.plot.scores.__doc__ == plots.scores.__doc__
     with pytest.raises(AttributeError, match="no figure 'pie': there are scree"):
         unit.plot.pie  # noqa: B018 - the access is what is tested
+    with pytest.raises(AttributeError, match="no figure 'scre': Did you mean 'scree'"):
+        unit.plot.scre  # noqa: B018
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):

@@ -131,6 +131,9 @@ def test_every_axis_has_its_scale_alike(page):
 def test_the_page_fits_and_figures_have_the_colours_of_the_scheme(browser, path, scheme, viewport):
     with opened(browser, path, viewport=viewport, color_scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        scrolled = "[...document.querySelectorAll('figure')].filter((one) =>"
+        scrolled += " one.scrollWidth > one.clientWidth + 1).length"
+        assert page.evaluate(scrolled) == 0
         shown = page.locator("#scree svg")
         assert shown.count() == 1
         assert shown.is_visible()

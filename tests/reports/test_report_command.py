@@ -69,8 +69,8 @@ def test_a_model_alone(princomp, model_file, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "reported"),
     [
-        (("MODEL", "-k", 2), 2, "-k is of a fit"),
-        (("MODEL", "DATA", "--scale", "none"), 2, "--scale is of a fit"),
+        (("MODEL", "-k", 2), 2, "-k is an option of a fit"),
+        (("MODEL", "DATA", "--scale", "none"), 2, "--scale is an option of a fit"),
         (("MODEL", "--groups", "region"), 2, "--groups needs rows"),
         (("MODEL", "--metadata", "turn"), 2, "--metadata needs rows"),
         (("MODEL", "--training"), 2, "--training needs rows"),

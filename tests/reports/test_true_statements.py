@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -55,6 +56,28 @@ def test_text_table_and_figures_have_one_verdict():
     assert "* unstable: PC1 to PC3" in page.text
 
 
+def test_a_first_component_that_is_not_to_be_interpreted_is_not_described_in_short():
+    X, model = noise()
+    page = Page(report(model, X, bootstrap=50))
+    assert "No component can be interpreted on its own" in page.text
+    assert "the most important one" not in page.text
+
+
+def test_an_interval_without_its_eigenvalue_is_explained(arrests):
+    X = np.random.default_rng(0).standard_normal((40, 8))
+    model = PCA().fit(X)
+    low, high = bootstrap(model, X, n=200).variance_interval
+    off = [i for i in range(8) if not low[i] <= model.explained_variance_[i] <= high[i]]
+    assert off == [6, 7]
+    html = report(model, X, bootstrap=200)
+    assert "The intervals of PC7, PC8 do not contain the eigenvalues: in resamples" in html
+    text = Page(report(PCA(2, scale="unit").fit(arrests), arrests, bootstrap=200)).text
+    assert "contain the eigenvalue" not in text
+    same = arrests[:, [0, 1, 2, 3, 0]]  # a variance that is rounding error
+    text = Page(report(PCA(scale="unit").fit(same), same, bootstrap=200)).text
+    assert "contain the eigenvalue" not in text
+
+
 def test_all_angles_are_listed():
     X = np.random.default_rng(3).standard_normal((300, 12)) * np.linspace(4, 1, 12)
     model = PCA(10).fit(X)
@@ -98,7 +121,7 @@ def test_a_variable_with_a_strong_correlation_is_named_in_its_direction():
 def test_components_beyond_the_described_ones_are_in_the_table(rng):
     X = rng.standard_normal((50, 8))
     page = Page(report(PCA(5).fit(X)))
-    assert "PC4 to PC5 are described in the table above." in page.text
+    assert "PC4 to PC5" not in page.text
     assert len(page.tables["table-verdicts"]) == 5
 
 
@@ -134,12 +157,42 @@ def test_the_title_is_the_name_of_the_data(arrests, tmp_path):
     assert Page(report(model, table, title="T")).headings[0] == (1, "T")
 
 
+def test_constant_columns_are_named(arrests):
+    names = ["Murder", "Assault", "UrbanPop", "Rape"]
+    table = pd.DataFrame(arrests, columns=names).assign(year=1973.0)
+    text = Page(report(PCA(2, scale="unit", constant="zero").fit(table), table)).text
+    assert "so that all that vary have equal weight" in text
+    one = "The column year is constant and was not divided: it has no part in any component."
+    assert one in text
+    table = table.assign(country=1.0)
+    model = PCA(2, scale="unit", constant="zero", center=False).fit(table)
+    text = Page(report(model, table)).text
+    assert "The columns year and country are constant and were not divided." in text
+    model = PCA(2, scale="unit", constant="zero").fit(arrests)
+    text = Page(report(model, arrests)).text
+    assert "so that all have equal weight" in text
+    assert "constant and" not in text
+
+
 def test_languages(arrests):
     assert languages() == ("en",)
     html = report(PCA(2).fit(arrests), lang="en")
     assert '<html lang="en">' in html
-    with pytest.raises(errors.ParameterError, match="lang must be one of 'en', got 'de'"):
+    with pytest.raises(errors.ParameterError, match="lang must be one of 'en', got 'de'") as told:
         report(PCA(2).fit(arrests), lang="de")
+    assert told.value.hint == "only English ('en') is available so far"
+
+
+def test_whether_a_component_is_missing_is_said_of_the_component(page):
+    assert "a larger component may be missing" in page.text
+    assert "missed" not in page.text
+
+
+def test_groups_stand_in_natural_order(arrests):
+    groups = [f"group {i % 12}" for i in range(50)]
+    html = report(PCA(2).fit(arrests), arrests, groups=groups, bootstrap=0)
+    labels = json.loads(Page(html).script["points"])["labels"]
+    assert labels == [f"group {i}" for i in range(12)]
 
 
 # ---- other models ---------------------------------------------------------------------
@@ -154,6 +207,8 @@ def test_a_report_of_a_pipeline_and_of_scikit_learn(arrests):
         assert "50 rows in 4 columns: Murder, Assault, Urban and Rape." in pages[-1].text
         assert "2 components of 4 explain 86.8%" in pages[-1].text
     assert pages[0].tables == pages[1].tables
+    with pytest.raises(errors.ParameterError, match="PCA is needed, got TruncatedSVD"):
+        report(decomposition.TruncatedSVD(2).fit(arrests), arrests)
     theirs = decomposition.PCA(2).fit(arrests)
     assert "explain 99.3%" in Page(report(theirs, arrests)).text
     for rows in (None, arrests[:20]):

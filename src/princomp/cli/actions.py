@@ -164,7 +164,7 @@ def _bound(
         if no_ids:
             source, notes = _bound(files, names, None, numbered)
             if source.columns is not None:
-                notes.append(f"{file} has no id column {id_column!r}; the rows go without")
+                notes.append(f"{file} has no id column {id_column!r}; its rows have no names")
             return source, notes
         if "available" in error.place:
             raise _unbound(error, str(file), names, id_column) from None
@@ -184,7 +184,7 @@ def _nameless(source: Source, numbered: bool) -> Source:
     """Rows whose columns have no names, where they may be taken as they stand."""
     if not numbered:
         raise errors.ColumnError(
-            f"{source.file}: its columns have no names, and those of the model have",
+            f"{source.file}: its columns have no names, but those of the model do",
             place={"file": source.file},
             hint="give a table whose columns are named as in the model (princomp show lists them)",
         )

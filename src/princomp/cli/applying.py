@@ -34,9 +34,9 @@ def transform(
     as_json: bool,
     **_: Any,
 ) -> None:
-    """Scores of the rows of FILEs under MODEL.
+    """Compute the scores of the rows of FILEs with MODEL.
 
-    Columns are bound by name; the format of the output goes by its ending.
+    Columns are matched by name; the file extension sets the format of the output.
     """
     from princomp.core import fitted_model
     from princomp.estimators import load_model
@@ -72,9 +72,9 @@ def inverse(
     as_json: bool,
     **_: Any,
 ) -> None:
-    """Rows in the units of the data from the scores in FILEs (columns PC1, PC2, …).
+    """Turn the scores in FILEs (columns PC1, PC2, …) back into rows in the units of the data.
 
-    Of a kernel PCA they are pre-images, and its fit says how they are found (--pre-image).
+    For a kernel PCA the rows are pre-images, computed as --pre-image of its fit says.
     """
     from princomp.core import fitted_model
     from princomp.estimators import load_model

@@ -11,6 +11,7 @@ from princomp.cli.options import RULES, SEED, choose_options, common_options, fi
 from princomp.cli.printed import print_result
 from princomp.cli.read_options import read_options
 from princomp.cli.watching import progress_bar
+from princomp.errors import did_you_mean
 
 __all__ = ["choose"]
 
@@ -21,7 +22,8 @@ def _rules(_: click.Context, __: click.Parameter, value: str | None) -> list[str
     names = [name.strip() for name in value.split(",")]
     for name in names:
         if name not in RULES:
-            raise click.BadParameter(f"{name!r} is not a rule; choose from {', '.join(RULES)}")
+            known = f"{did_you_mean(name, RULES)}Choose from {', '.join(RULES)}"
+            raise click.BadParameter(f"{name!r} is not a rule. {known}")
         if names.count(name) > 1:
             raise click.BadParameter(f"{name!r} is given twice")
     return names
@@ -32,10 +34,13 @@ def _rules(_: click.Context, __: click.Parameter, value: str | None) -> list[str
 @choose_options
 @read_options
 @click.option(
-    "--rules", callback=_rules, metavar="A,B", help=f"From {', '.join(RULES)}. All by default."
+    "--rules",
+    callback=_rules,
+    metavar="A,B",
+    help=f"Rules to apply: {', '.join(RULES)}. All by default.",
 )
 @click.option(
-    "--seed", type=SEED, default=0, show_default=True, help="Random seed, of rules that need one."
+    "--seed", type=SEED, default=0, show_default=True, help="Random seed for rules that need one."
 )
 @common_options
 def choose(
@@ -47,8 +52,8 @@ def choose(
 ) -> None:
     """Show how many components each rule would keep, and why.
 
-    Rules that need the rows themselves answer for tables that fit in memory; the others for
-    any.
+    Some rules need all rows at once, so they work only for tables that fit in memory; the others
+    work for tables of any size.
     """
     from princomp.estimators import choices_and_model
     from princomp.reports import document, scale_hint

@@ -38,7 +38,7 @@ def rows_and_extra(
 def extra_values(
     files: Sequence[str], columns: Sequence[str] | None, extra: Sequence[str]
 ) -> dict[str, NDArray[Any]]:
-    """Return columns that the model does not analyse, as text.
+    """Return columns that the model does not analyse, as text; of .h5ad files those of ``obs``.
 
     Raises
     ------
@@ -55,22 +55,21 @@ def extra_values(
 
 
 def _values(files: Sequence[str], columns: Sequence[str] | None, name: str) -> NDArray[Any]:
-    """Return one column as text, read as if it were the id column."""
+    """Return one column as text."""
     import numpy as np
 
     from princomp.cli.read_options import reading_of
-    from princomp.io import open_files
+    from princomp.io import file_column, of_anndata
 
-    if columns is not None and name in columns:
+    if columns is not None and name in columns and not of_anndata(files):
         raise errors.ColumnError(
             f"the model analyses the column {name!r}",
             place={"column": name},
             hint="name a column that was left out of the fit",
         )
     options = reading_of(click.get_current_context().params)
-    source = open_files(files, columns=columns, id_column=name, options=options)
-    values = np.concatenate([np.asarray(chunk.ids, dtype=object) for chunk in source.chunks()])
-    return np.array([_category(value) for value in values], dtype=object)
+    cells = file_column(files, name, options, columns)
+    return np.array([_category(cell) for cell in cells], dtype=object)
 
 
 def _category(value: object) -> str | None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from princomp.estimators import RobustPCA
     from princomp.io import Source
     from princomp.kernel_pca import KernelPCA
+    from princomp.linalg import FloatArray
 
 __all__ = ["fit", "plan", "resume"]
 
@@ -60,13 +61,13 @@ __all__ = ["fit", "plan", "resume"]
     type=click.Choice(["csv", "parquet", "npy"]),
     default="csv",
     show_default=True,
-    help="Of scores, loadings and eigenvalues.",
+    help="File format of scores, loadings and eigenvalues.",
 )
-@click.option("--no-scores", is_flag=True, help="Do not write a row for each row of the input.")
+@click.option("--no-scores", is_flag=True, help="Do not write the scores.")
 @click.option(
     "--checkpoint",
     type=PATH,
-    help="File that keeps the work so far; 'princomp resume PATH' goes on from it.",
+    help="File that saves the work so far; 'princomp resume PATH' continues from it.",
 )
 @click.option("--force", is_flag=True, help="Replace existing outputs.")
 @formulas_option
@@ -75,8 +76,8 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Fit a PCA to the numeric columns of FILEs, as one table.
 
     Writes scores (a row for each row of the input), loadings (axes times the root of their
-    variance), eigenvalues and the model; with --robust also which rows are outliers, and with
-    --kernel no loadings. A FILE is .csv, .tsv, .txt (also .gz, .zst), .xlsx, .parquet, .arrow,
+    variance), eigenvalues and the model; with --robust also the outliers, and with --kernel no
+    loadings. A FILE is .csv, .tsv, .txt (also .gz, .zst), .xlsx, .parquet, .arrow,
     .npy, .npz, .mtx, .h5, .h5ad or .zarr; a wildcard in quotes, such as 'part-*.parquet'; or - for
     standard input (CSV, TSV, an Arrow stream or npy).
     """
@@ -100,7 +101,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     source = read(files, options)
     command = {"arguments": list(_words()), "folder": os.getcwd()}
     if checkpoint is not None and checkpoint.exists() and not as_json:
-        print_notes([f"going on from {checkpoint}"])
+        print_notes([f"continuing from {checkpoint}"])
     if not as_json:
         print_notes(cost_notes(options, source.rows))
     with resumable(checkpoint):
@@ -119,7 +120,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
         print_json(of_fit(model, outputs, notes))
         return
     print_notes(notes)
-    print_summary(model)
+    print_summary(model, _axis_angles(model, source) if plain else None)
     for name, path in outputs.items():
         say(f"{name:12} {path}")
 
@@ -138,6 +139,34 @@ def _fitted(
     found = fit_table(source, parameters, progress=tell, checkpoint=checkpoint, command=command)
     schema = replace(found.schema, id_column=source.id_column)
     return PCAModel(found.result, schema, parameters)
+
+
+def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
+    """Angles (k,) that decide on verdicts, by the bootstrap that a report makes of these rows.
+
+    None where the rows cannot be read again, have filled cells, or are too many for it to be quick.
+    """
+    from princomp.diagnostics import FEW_RESAMPLES, bootstrap_of, is_quick
+    from princomp.engines import drop_incomplete
+    from princomp.errors import PrincompError
+    from princomp.io import read_whole
+    from princomp.summaries import is_sparse
+
+    n, filled = model.n_samples, model.result.filled
+    if n is None or not source.repeatable or (filled is not None and filled.cells):
+        return None
+    if not is_quick(n, model.schema.p):
+        return None
+    rows = read_whole(source)
+    if is_sparse(rows):
+        return None
+    complete, _, _ = drop_incomplete(rows, None)
+    try:
+        found = bootstrap_of(model, complete.astype("float64"), n=FEW_RESAMPLES)
+    except PrincompError:  # such as a column that is constant in a resample
+        return None
+    angles: FloatArray = found.angle_quantiles((0.95,))[0]
+    return angles
 
 
 def _estimator(options: dict[str, Any]) -> KernelPCA | RobustPCA:
@@ -169,7 +198,7 @@ def _written(
     if "scores" in outputs and not source.repeatable:
         del outputs["scores"]
         outputs.pop("outliers", None)
-        notes.append("standard input is gone after the fit: no scores were written")
+        notes.append("standard input can be read only once: no scores were written")
     if "scores" in outputs and source.id_column is not None and options["kind"] == "npy":
         notes.append("npy files hold numbers only: the ids are not in scores.npy")
     with all_or_none():
@@ -191,7 +220,7 @@ def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
         return [str(filled), *constant]
     if not result.dropped:
         return constant
-    note = f"rows with missing values: {result.dropped:,}; they took no part in the fit"
+    note = f"rows with missing values: {result.dropped:,}; they were left out of the fit"
     return [note if options["no_scores"] else f"{note}, and their scores are empty", *constant]
 
 
@@ -201,10 +230,10 @@ def _fit_notes(model: Any, options: dict[str, Any]) -> list[str]:
 @common_options
 @click.pass_context
 def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> None:
-    """Go on with the fit that wrote CHECKPOINT, as it was typed, in the folder it was typed in.
+    """Continue the interrupted fit that wrote CHECKPOINT.
 
-    The result has the bits of a run that was not interrupted. An input that has changed
-    since is refused.
+    The fit runs with the same options and in the same folder as before. The result is identical,
+    bit for bit, to that of an uninterrupted run. An input that has changed since is refused.
     """
     from princomp.errors import InputNotFoundError
     from princomp.io import Checkpoint
@@ -218,7 +247,7 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
         raise InputNotFoundError(
             f"{checkpoint}: its folder {command['folder']} cannot be entered: {error.strerror}",
             place={"file": str(command["folder"])},
-            hint="put the folder with the input back where it was",
+            hint="move the folder with the input back",
         ) from None
     # Errors are reported in the format that the first command or this one asked for.
     _words()[:] = arguments
@@ -237,7 +266,7 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
 @read_options
 @common_options
 def plan(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """What a fit of FILEs would do and cost, without doing it."""
+    """Show what a fit of FILEs would do and need, without running it."""
     from princomp.core import plan_table
     from princomp.reports import document
 

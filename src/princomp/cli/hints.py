@@ -25,15 +25,22 @@ _FLAGS = {
 # What has a flag of its own for a value.
 _WORDS = {
     "id_column=False": "--no-id",
+    "n_components=None": "no -k",
+    "scale=None": "--scale none",
     "header=True": "--header",
     "header=False": "--no-header",
     "header=2": "--header-lines 2",
     "overwrite=True": "--force",
     "center=False": "--no-center",
 }
-_GIVEN = re.compile(r"\b([a-z_]+)=(True|False|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?)")
+_GIVEN = re.compile(
+    r"\b([a-z_]+)=(True|False|None|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?)"
+)
+# What to do about a column, and what only Python can do.
+_LEAVE_OUT = re.compile(r"\bleave the (?:constant )?columns? out\b", re.IGNORECASE)
+_PYTHON_ONLY = re.compile("; scale can also be an array of divisors")
 # Names before "=" without a value; and names alone that are no English words, unless quoted.
-_ASKED = re.compile(r"\b([a-z_]+)=(?=[\s,;)…]|$)")
+_ASKED = re.compile(r"\b([a-z_]+)=(?=[\s,;.)…]|$)")
 _ALONE = re.compile(r"(?<!['\"\w])([a-z]+(?:_[a-z]+)+)\b(?!['\"=])")
 
 
@@ -52,11 +59,14 @@ def as_flags(text: str, *, alone: bool = False) -> str:
             found = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             return match[0]
+        if found is None:
+            return match[0]
         word = ",".join(map(str, found)) if isinstance(found, list) else str(found)
         return f"{_FLAGS[name]} {shlex.quote(word)}"
 
     def name(match: re.Match[str]) -> str:
         return _FLAGS.get(match[1], match[0])
 
+    text = _PYTHON_ONLY.sub("", _LEAVE_OUT.sub(r"\g<0> (--exclude)", text))
     text = _ASKED.sub(name, _GIVEN.sub(flag, text))
     return _ALONE.sub(name, text) if alone else text

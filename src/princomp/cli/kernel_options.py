@@ -137,7 +137,9 @@ def check_kernel(options: dict[str, Any]) -> None:
             "fraction"
         )
     if kernel == "precomputed" and options["scale"] != "none":
-        raise click.UsageError("--scale needs columns of rows, which --kernel precomputed has not")
+        raise click.UsageError(
+            "--scale needs columns of rows, which --kernel precomputed does not have"
+        )
     refuse_with("--kernel", options, _REFUSED)
     if options["alpha"] is not None and kernel == "linear":
         raise click.UsageError("--alpha has no effect with --kernel linear: its inverse is exact")

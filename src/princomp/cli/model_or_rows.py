@@ -53,6 +53,15 @@ def is_table(name: str) -> bool:
     return name == "-" or ending_of(parts_of(name)[0]) is not None
 
 
+def _is_model(name: str) -> bool:
+    """Whether a name is that of a file that begins like a model file."""
+    path = Path(name)
+    if is_table(name) or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(9)[8:] == b"{"
+
+
 def plain_model(path: Path, use: str) -> PCA:
     """The PCA in a file.
 
@@ -96,7 +105,7 @@ def refuse_exact(model: KernelPCA, path: Path) -> None:
     """
     if model.approximation is None:
         raise errors.NotAvailableError(
-            f"{path} is an exact kernel PCA, which keeps rows and no sums that could be added",
+            f"{path} is an exact kernel PCA, which keeps rows, not sums that can be merged",
             place={"file": str(path)},
             hint="fit both with --approximation features, and the same --gamma, --landmarks and "
             "--seed",
@@ -112,7 +121,7 @@ def check_inverse(model: KernelPCA, path: Path) -> None:
     """
     if model.pre_image is None and not model.fit_inverse_transform:
         raise errors.NotAvailableError(
-            f"{path} has no way back from scores to rows",
+            f"{path} cannot turn scores back into rows",
             place={"file": str(path)},
             hint="fit with --pre-image ridge, fixed_point or distance",
         )
@@ -133,7 +142,7 @@ def check_figure(figure: str, path: Path, given: dict[str, Any]) -> None:
         )
     if "rule" in given:
         raise click.UsageError(
-            f"--rule is of a linear PCA, and {path} is a kernel PCA: leave it out"
+            f"--rule applies to a linear PCA only, and {path} is a kernel PCA: leave it out"
         )
 
 
@@ -148,12 +157,21 @@ def refuse_flags_of_a_fit(model: str) -> None:
     for name, flag in _OF_A_FIT.items():
         if name in given:
             raise click.UsageError(
-                f"{flag} is of a fit, and {model} is a model: give the table in its place"
+                f"{flag} is an option of a fit, but {model} is a model: give the table instead"
             )
 
 
 def fit_of_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> tuple[PCA, Source]:
-    """A fit of files that is not kept, and their rows."""
+    """A fit of files that is not kept, and their rows.
+
+    Raises
+    ------
+    click.UsageError
+        Where a model stands among the files.
+    """
+    for name in files:
+        if _is_model(name):
+            raise click.UsageError(f"{name} is a model: MODEL comes first, then DATA")
     source = read(files, options)
     model = estimator(options)
     with progress_bar(quiet) as tell:
@@ -179,5 +197,5 @@ def model_and_rows(
     refuse_flags_of_a_fit(files[0])
     if len(files) == 1:
         raise click.UsageError(f"{files[0]} is a model: give DATA, the rows of its fit, after it")
-    loaded = plain_model(Path(files[0]), "what is resampled is a PCA")
+    loaded = plain_model(Path(files[0]), "only a PCA can be resampled")
     return loaded, *bound(files[1:], column_names(loaded), loaded)

@@ -33,7 +33,7 @@ _SHOWN = 20
 )
 @common_options
 def show(model: Path, rows: str | None, as_json: bool) -> None:
-    """What MODEL holds: variances, plan and certificate."""
+    """Show the variances, plan and certificate of MODEL."""
     from princomp.core import PCAModel, fitted_model
     from princomp.estimators import load_model
     from princomp.reports import column_names, document, of_model
@@ -93,7 +93,7 @@ def _summed(path: Path) -> Any:
     if has_kernel(model):
         refuse_exact(model, path)
     else:
-        check_plain(model, path, "what can be merged are the sums of a PCA")
+        check_plain(model, path, "only a PCA can be merged")
     return model
 
 
@@ -103,9 +103,9 @@ def _summed(path: Path) -> Any:
 @click.option("--force", is_flag=True, help="Replace an existing output.")
 @common_options
 def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
-    """One model of all rows behind several MODELs, without the rows.
+    """Merge MODELs into one model of all their rows.
 
-    It has the parameters of the first.
+    The rows are not needed. The result has the parameters of the first model.
     """
     from princomp.io import check_writable
     from princomp.reports import document, of_model
@@ -122,7 +122,7 @@ def merge(models: tuple[Path, ...], output: Path, force: bool, as_json: bool) ->
             merged.merge(other)
         except (errors.DataError, errors.NotAvailableError, errors.ParameterError) as error:
             raise type(error)(
-                f"{path} does not go with {models[0]}: {error.message}",
+                f"{path} cannot be merged with {models[0]}: {error.message}",
                 place={"file": str(path), **error.place},
                 hint=error.hint,
             ) from None

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from princomp.errors import did_you_mean
+
 __all__ = [
     "LEVEL",
     "PATH",
@@ -87,7 +89,8 @@ class _Components(_ParamType):
                 number = kind(value)
         if not (isinstance(number, int) and number >= 0) and not 0 < number < 1:
             valid = "a whole number, a fraction between 0 and 1, or a rule"
-            self.fail(f"{value!r} is not {valid} ({', '.join(RULES)})", param, ctx)
+            rules = f"{did_you_mean(value, RULES)}Rules are {', '.join(RULES)}"
+            self.fail(f"{value!r} is not {valid}. {rules}", param, ctx)
         return number
 
 
@@ -187,7 +190,7 @@ formulas_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_escape_formulas,
-    help="Put ' before names in CSV files that a spreadsheet may take for formulas.",
+    help="Put ' before names that a spreadsheet may take for formulas (CSV files).",
 )
 format_option = click.option(
     "--format",
@@ -240,7 +243,7 @@ _table = (
         type=click.Choice(["error", "zero"]),
         default="error",
         show_default=True,
-        help="For constant columns under --scale: fail, or give them no part in any component.",
+        help="Constant columns with --scale: fail, or set their loadings to zero.",
     ),
     click.option("--no-center", is_flag=True, help="Do not subtract the column means."),
     click.option(
@@ -248,7 +251,7 @@ _table = (
         type=click.Choice(["error", "drop", "em", "nipals"]),
         default="error",
         show_default=True,
-        help="For missing values: fail, drop their rows, or fill the cells by -k components.",
+        help="Missing values: fail, drop their rows, or fill the cells from -k components.",
     ),
 )
 _solver = click.option(
@@ -256,7 +259,7 @@ _solver = click.option(
     type=click.Choice(SOLVERS),
     default="auto",
     show_default=True,
-    help="How to solve; auto chooses by the shape of the table.",
+    help="Solver; auto chooses one by the shape of the table.",
 )
 _memory_limit = click.option(
     "--memory",
@@ -268,12 +271,12 @@ _robust = (
     click.option(
         "--robust",
         is_flag=True,
-        help="Fit the components of most rows, and find the outliers (ROBPCA).",
+        help="Fit a robust PCA (ROBPCA), which resists outliers and finds them.",
     ),
     click.option(
         "--support",
         type=click.FloatRange(0.5, 1.0),
-        help="With --robust: share of the rows that are certainly not outliers; 0.75.",
+        help="With --robust: share of the rows that are surely not outliers; 0.75.",
     ),
     click.option("--seed", type=SEED, help="With --robust or --approximation: random seed; 0."),
 )

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from princomp.cli.hints import as_flags
-from princomp.errors import printable
+from princomp.errors import counted, printable
 
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
+    from princomp.linalg import FloatArray
 
 __all__ = ["one_line", "print_json", "print_notes", "print_result", "print_summary", "say"]
 
@@ -54,8 +55,8 @@ def print_result(
             say(f"{name:12} {path}")
 
 
-def print_summary(model: Any) -> None:
-    """What a model is of, and its variances as a table."""
+def print_summary(model: Any, angles: FloatArray | None = None) -> None:
+    """What a model is of, and its variances as a table; ``angles`` (k,) are of a bootstrap."""
     from princomp.core import PCAModel, fitted_model, verdict_lines, verdicts
     from princomp.reports import has_kernel, rates_table
 
@@ -70,7 +71,8 @@ def print_summary(model: Any) -> None:
     given = "given divisors" if fitted.result.scale is not None and scale is None else scale
     explained = float(rates_table(model)[1][:k, 1].sum())
     say(
-        f"{'unknown' if rows is None else f'{rows:,}'} rows × {fitted.schema.p:,} columns, "
+        f"{'unknown rows' if rows is None else counted(rows, 'row')} × "
+        f"{counted(fitted.schema.p, 'column')}, "
         f"{'robust, ' * robust}scale {given or 'none'}: {k} component"
         f"{' explains' if k == 1 else 's explain'} {explained:.1%} "
         f"of the variance{' of most rows' * robust}"
@@ -78,14 +80,15 @@ def print_summary(model: Any) -> None:
     if not plain:
         count = int(model.outliers_.sum())
         say(
-            f"{count:,} of {rows:,} rows {'is an outlier' if count == 1 else 'are outliers'}: "
+            f"{count:,} of {counted(rows, 'row')} "
+            f"{'is an outlier' if count == 1 else 'are outliers'}: "
             f"farther than {model.score_cutoff_:.4g} within the components, or "
             f"{model.orthogonal_cutoff_:.4g} off them"
         )
     elif fitted.result.decision is not None:
         say(f"chosen by {fitted.result.decision}")
     if plain:
-        for line in verdict_lines(verdicts(fitted.result)):
+        for line in verdict_lines(verdicts(fitted.result, angles)):
             say(line)
     _print_variances(model)
 
@@ -93,7 +96,8 @@ def print_summary(model: Any) -> None:
 def _print_kernel(model: KernelPCA) -> None:
     gamma, error = model.plan_.gamma, model.approximation_error_
     say(
-        f"{model.n_samples_:,} rows × {model.n_features_in_:,} columns, kernel {model.kernel}"
+        f"{counted(model.n_samples_, 'row')} × {counted(model.n_features_in_, 'column')}, "
+        f"kernel {model.kernel}"
         f"{'' if gamma is None else f', gamma {gamma:.6g}'}"
         f"{'' if model.scale_ is None else ', scaled columns'}: {_share(model)} "
         "in its feature space"
@@ -132,4 +136,4 @@ def _print_variances(model: Any) -> None:
         grid.add_row(names[i] + remark, f"{value:.7g}", f"{rate:.2%}", f"{accumulated:.2%}")
     Console(highlight=False, width=None if sys.stdout.isatty() else 100).print(grid)
     if shown < len(names):
-        say(f"… {len(names) - shown} more variances")
+        say(f"… {counted(len(names) - shown, 'more variance')}")

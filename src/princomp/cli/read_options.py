@@ -21,29 +21,33 @@ def _separator(_: click.Context, __: click.Parameter, value: str | None) -> str 
 
 
 read_options = with_options(
-    click.option("--no-id", is_flag=True, help="Take no column for the names of the rows."),
+    click.option("--no-id", is_flag=True, help="Use no column as names of the rows."),
     click.option("--sep", callback=_separator, metavar="CHAR", help="Separator: , ; | tab space."),
     click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark."),
     click.option("--thousands", metavar="CHAR", help="Separator of thousands."),
     click.option("--encoding", metavar="NAME", help="Encoding of the text, such as cp1252."),
-    names_option("--na", "Words that mark a missing cell, besides empty, NA, NaN, null."),
-    click.option("--skip", type=click.IntRange(min=0), metavar="N", help="Lines before the table."),
+    names_option("--na", "More words for missing cells, besides empty, NA, NaN, null."),
+    click.option(
+        "--skip", type=click.IntRange(min=0), metavar="N", help="Skip N lines before the table."
+    ),
     click.option(
         "--skip-end",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Rows at the end that are no data, such as totals.",
+        help="Skip N rows at the end, such as totals.",
     ),
     click.option(
         "--header/--no-header", default=None, help="Whether the first line names the columns."
     ),
-    click.option("--header-lines", type=click.IntRange(1, 2), help="Lines of names: 2 are joined."),
-    click.option("--comment", metavar="CHAR", help="Leave out lines that begin with it."),
+    click.option(
+        "--header-lines", type=click.IntRange(1, 2), help="Lines of column names; 2 are joined."
+    ),
+    click.option("--comment", metavar="CHAR", help="Skip lines that begin with CHAR."),
     click.option("--sheet", metavar="NAME|N", help="Sheet of a workbook; the first by default."),
     click.option(
         "--untrusted",
         is_flag=True,
-        help="Read files in a process of its own, with limited memory and time.",
+        help="Read files in a separate process, with limited memory and time.",
     ),
 )
 

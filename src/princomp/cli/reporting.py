@@ -132,9 +132,11 @@ def _fit(
     files: Sequence[str], options: dict[str, Any], extra: list[str], quiet: bool
 ) -> tuple[PCA, Source, list[str], dict[str, NDArray[Any]]]:
     """Return a model of the files, their rows, notes, and extra columns."""
+    from princomp.io import of_anndata
     from princomp.reports import column_names
 
-    options["exclude"] = [*(options["exclude"] or ()), *extra]
+    if not of_anndata(files):
+        options["exclude"] = [*(options["exclude"] or ()), *extra]
     model, source = fit_of_files(files, options, quiet)
     model.id_column_ = source.id_column
     return model, source, list(source.notes), extra_values(files, column_names(model), extra)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import traceback
@@ -99,8 +100,17 @@ def _usage(error: click.UsageError) -> dict[str, Any]:
         "kind": "UsageError",
         "message": error.format_message(),
         "place": {"command": command},
-        "hint": f"see '{command} --help'",
+        "hint": f"{_guess(error)}see '{command} --help'",
     }
+
+
+def _guess(error: click.UsageError) -> str:
+    """Suggest one of the choices of an option for a value that is none of them."""
+    kind = getattr(getattr(error, "param", None), "type", None)
+    value = re.match("'([^']*)'", error.message)
+    if value is None or not isinstance(kind, click.Choice):
+        return ""
+    return errors.did_you_mean(value[1], kind.choices)
 
 
 def _failed(error: Exception, flags: list[str], contents: dict[str, Any], code: int) -> int:

@@ -1,7 +1,7 @@
 """One verdict for each component: whether its axis can be interpreted.
 
-The verdict is the same wherever it is shown: on the command line, in notebooks, tables, figures
-and reports.
+Commands and reports that have the rows of the fit ask the same bootstrap, if it is quick, and so
+give the same verdicts. Without the rows, angles are approximated for normal rows.
 """
 
 from __future__ import annotations
@@ -167,8 +167,8 @@ def verdict_lines(found: Sequence[Verdict]) -> list[str]:
     Examples
     --------
     >>> from princomp.core import Verdict, verdict_lines
-    >>> found = [Verdict("PC1", "solid", 9.6), Verdict("PC2", "below resolution", 90.0)]
-    >>> print("\n".join(verdict_lines(found)))
+    >>> first = Verdict("PC1", "solid", 9.6, bootstrapped=True)
+    >>> print("\n".join(verdict_lines([first, Verdict("PC2", "below resolution", 90.0)])))
     solid: PC1 (axis within 10° in another sample)
     below resolution: PC2: the variance is rounding error: do not interpret it
     """
@@ -180,6 +180,8 @@ def verdict_lines(found: Sequence[Verdict]) -> list[str]:
         angles = [one.angle for one in of_kind]
         axes = "axes" if len(of_kind) > 1 else "axis"
         turns = f" ({axes} within {max(angles):.0f}° in another sample)"
+        if not of_kind[0].bootstrapped:
+            turns = turns.replace(")", " of normal rows)")
         turns = turns if kind in ("solid", "unstable") else ""
         names = component_ranges([one.component for one in of_kind])
         lines.append(f"{kind}: {names}{turns}" + ("" if kind == "solid" else f": {meaning}"))

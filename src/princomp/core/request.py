@@ -253,9 +253,9 @@ def _filling(missing: str, k: object) -> str | None:
         return None
     if not is_a(k, Integral):
         raise ParameterError(
-            f"missing={missing!r} fills cells by a number of components, and n_components={k!r}",
+            f"missing={missing!r} needs a number of components, and n_components={k!r} is given",
             place={"parameter": "n_components"},
-            hint="ask for a whole number, such as n_components=2; 0 fills cells with means",
+            hint="give a whole number, such as n_components=2; 0 fills cells with column means",
         )
     return missing
 

@@ -15,8 +15,10 @@ from princomp.io import (
     Rows,
     TableSource,
     as_rows,
+    file_rows,
     frame_origin,
     from_frame,
+    has_index_name,
     is_file,
     is_frame,
     is_plain,
@@ -58,17 +60,21 @@ class TableSchema:
         warning = None
         if is_plain(X):
             rows: Rows = as_rows(X), None, None
-        elif (labels := labels_of_floats(X)) is not None:
+        elif (labels := labels_of_floats(X)) is not None and not _begins_with_index(labels):
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
         elif (away := as_distributed(X)) is not None:
             rows = away, away.columns, None
             warning = left_out_of(away.notes, f"cast them to numbers on {away.engine} to keep them")
         elif type(X) is not list and is_frame(X):
-            table = from_frame(X, text="leave out")
+            table = from_frame(X, find_ids=True, text="leave out")
             if table.columns is not None:
                 _labels(X)  # refuses labels of which only some are text
             warning = left_out_of(table.notes)
             rows = rows_of(TableSource(table))
+        elif is_file(X):
+            source = file_rows(X)
+            warning = left_out_of(source.notes, "read_table(file, columns=[...]) chooses columns")
+            rows = rows_of(source)
         else:
             rows = rows_of(X)
         if warning is not None:
@@ -92,7 +98,9 @@ class TableSchema:
         """
         if is_plain(X):
             rows: Rows = as_rows(X), None, None
-        elif (labels := labels_of_floats(X)) is not None:
+        elif (labels := labels_of_floats(X)) is not None and (
+            labels == self.names or not _begins_with_index(labels)
+        ):
             if labels and labels != self.names:
                 self._check_labels(labels, labels)
             rows = as_rows(X.to_numpy()), labels or None, frame_origin(X)
@@ -215,6 +223,10 @@ def _is_empty(X: Any) -> bool:
     if type(X) is list or not (isinstance(shape, tuple) and len(shape) == 2 and shape[1]):
         return False
     return isinstance(shape[0], int) and shape[0] == 0
+
+
+def _begins_with_index(labels: tuple[str, ...]) -> bool:
+    return bool(labels) and has_index_name(labels[0])
 
 
 def _labels(frame: Any) -> Names:

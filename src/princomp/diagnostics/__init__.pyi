@@ -18,6 +18,11 @@ from .ignored_rows import ignoring_rows as ignoring_rows
 from .metadata_columns import extra_columns as extra_columns, named_values as named_values
 from .other_models import own_model as own_model
 from .reconstruction import reconstruction_error as reconstruction_error
+from .resampling.analysis import (
+    FEW_RESAMPLES as FEW_RESAMPLES,
+    bootstrap_of as bootstrap_of,
+    is_quick as is_quick,
+)
 from .resampling.calls import bootstrap as bootstrap
 from .resampling.intervals import Bootstrap as Bootstrap
 from .rotation.calls import rotate as rotate

@@ -69,13 +69,26 @@ def fitted_of(model: object) -> Fitted:
                 place={"parameter": "model"},
                 hint="scree, scores and pairs can draw it; everything else needs a princomp.PCA",
             )
-        raise ParameterError(
-            f"diagnostics need a fitted princomp.PCA, got {type(model).__name__}",
-            place={"parameter": "model"},
-            hint="PCA(…).fit(X), princomp.load(path) or PCA.from_covariance(C)",
+        hint = (
+            "the model comes first: give what PCA(…).fit(X), princomp.load(path) or "
+            "PCA.from_covariance(C) returns"
         )
+        raise not_a_pca(model, hint, "give PCA.from_sklearn(model)")
     model_of: PCAModel = fitted_model(model)
     return model_of.result
+
+
+def not_a_pca(model: object, hint: str, of_sklearn: str) -> ParameterError:
+    """Return an error for a model that is no PCA; with a hint for a PCA of scikit-learn."""
+    from sklearn import decomposition
+
+    theirs = isinstance(model, decomposition.PCA | decomposition.IncrementalPCA)
+    owner = "scikit-learn's " if theirs else ""
+    return ParameterError(
+        f"a fitted princomp.PCA is needed, got {owner}{type(model).__name__}",
+        place={"parameter": "model"},
+        hint=of_sklearn if theirs else hint,
+    )
 
 
 def spectrum_of(model: PCA | KernelPCA) -> Spectrum:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -233,9 +234,29 @@ def _column(name: str, kind: str, cells: Any, as_categories: bool, what: str) ->
         ]
     elif kind != "categorical":
         return ExtraColumn(name, other=kind)
-    present = sorted(
-        {one for one in cells if one is not None}, key=lambda one: (str(type(one)), one)
-    )
+    present = sorted({one for one in cells if one is not None}, key=_natural)
     numbers: dict[Any, int] = {label: code for code, label in enumerate(present)}
     codes = np.array([-1 if one is None else numbers[one] for one in cells], dtype=np.intp)
     return ExtraColumn(name, codes=codes, labels=tuple(present))
+
+
+def _natural(label: Any) -> tuple[object, ...]:
+    """Return a sort key that compares numbers in text by size; text that is a number comes first.
+
+    Types come after each other.
+    """
+    kind = str(type(label))
+    if not isinstance(label, str):
+        return (kind, label)
+    try:
+        number = float(label)
+    except ValueError:
+        number = np.nan
+    if np.isfinite(number):
+        return (kind, 0, number, label)
+    # Splitting puts text at even and digits at odd places: like is compared with like. Digits
+    # are compared by their length first, as no int has so many.
+    pieces = re.split("([0-9]+)", label)
+    digits = [one.lstrip("0") if i % 2 else one for i, one in enumerate(pieces)]
+    key = [(len(one) if i % 2 else 0, one) for i, one in enumerate(digits)]
+    return (kind, 1, key, label)

@@ -12,7 +12,6 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from princomp.errors import ColumnError, MissingLibraryError, invalid_value
-from princomp.estimators import output_wanted
 from princomp.io import is_file
 from princomp.rules import text_table
 
@@ -118,6 +117,8 @@ def checked_frame(frame: str | None, model: object, given: str | None = None) ->
         return frame
     if given is not None:
         return given
+    from princomp.estimators import output_wanted  # imports scikit-learn
+
     wanted = output_wanted(model)
     if wanted in _LIBRARIES:
         return wanted

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from princomp.core import Fitted, unequal_columns, verdict_lines, verdicts
-from princomp.errors import PrincompError
+from princomp.errors import PrincompError, counted
 
 if TYPE_CHECKING:
     from princomp.estimators.estimator import PCA
@@ -58,15 +58,15 @@ def card(model: PCA) -> str:
 
 
 def _head(model: PCA, fitted: Fitted) -> str:
-    rows = "unknown" if fitted.n_samples is None else f"{fitted.n_samples:,}"
+    rows = "unknown rows" if fitted.n_samples is None else counted(fitted.n_samples, "row")
     scale = model.scale if isinstance(model.scale, str) else None
     given = "given divisors" if fitted.scale is not None and scale is None else scale
     explain = "component explains" if fitted.k == 1 else "components explain"
     dropped = f" ({fitted.dropped:,} with missing values left out)" if fitted.dropped else ""
     filled = fitted.filled
-    cells = f", {filled.cells:,} missing cells filled" if filled and filled.cells else ""
+    cells = f", {counted(filled.cells, 'missing cell')} filled" if filled and filled.cells else ""
     return (
-        f"{rows} rows{dropped} × {fitted.p:,} columns{cells}, scale {given or 'none'}: "
+        f"{rows}{dropped} × {counted(fitted.p, 'column')}{cells}, scale {given or 'none'}: "
         f"{fitted.k:,} {explain} {float(fitted.rates.sum()):.1%} of the variance"
     )
 

@@ -19,6 +19,7 @@ from .model_schema import (
 from .readers.cells import LARGEST_INTEGER as LARGEST_INTEGER
 from .readers.coerce import (
     Rows as Rows,
+    file_rows as file_rows,
     is_file as is_file,
     is_plain as is_plain,
     rows_of as rows_of,
@@ -39,10 +40,12 @@ from .readers.frames import (
     frame_origin as frame_origin,
     from_frame as from_frame,
     is_frame as is_frame,
+    with_numbers as with_numbers,
+)
+from .readers.left_out import (
     kind_name as kind_name,
     left_out_notes as left_out_notes,
     left_out_of as left_out_of,
-    with_numbers as with_numbers,
 )
 from .readers.mapped import Mapped as Mapped, images_of as images_of
 from .readers.materialize import (
@@ -60,11 +63,14 @@ from .readers.memory import (
     refuse_not_finite as refuse_not_finite,
 )
 from .readers.named_column import (
+    file_column as file_column,
     has_named_columns as has_named_columns,
     named_column as named_column,
+    of_anndata as of_anndata,
     without_column as without_column,
 )
 from .readers.read_options import DETECT as DETECT, ReadOptions as ReadOptions
+from .readers.row_numbers import has_index_name as has_index_name
 from .readers.source import (
     Chunk as Chunk,
     FileState as FileState,

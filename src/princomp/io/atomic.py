@@ -55,7 +55,7 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
             raise ParameterError(
                 f"{target}: two outputs would be written to the same file",
                 place={"file": str(target)},
-                hint="Give each output a name of its own.",
+                hint="give each output a different name",
             )
         _refuse_folder(target)
     existing = [target for target in targets if target.exists()]
@@ -165,9 +165,9 @@ def _target(path: PathLike) -> Path:
 def _exists(targets: Sequence[Path]) -> OutputExistsError:
     names = ", ".join(map(str, targets))
     return OutputExistsError(
-        f"{names}: {'exists' if len(targets) == 1 else 'exist'} already",
+        f"{names}: {'already exists' if len(targets) == 1 else 'already exist'}",
         place={"file": str(targets[0])},
-        hint="Choose another name, or replace with --force (force=True).",
+        hint="choose another name, or replace what exists (overwrite=True)",
     )
 
 
@@ -194,7 +194,7 @@ def _refuse_special(target: Path) -> None:
         raise OutputError(
             f"{target}: is {what}, so it cannot be replaced by an output",
             place={"file": str(target)},
-            hint="Give the name of a file.",
+            hint="give the name of a file",
         )
 
 
@@ -209,7 +209,7 @@ def _refuse_folder(target: Path) -> None:
     raise OutputError(
         f"{target}: cannot be created, because {folder} {why}",
         place={"file": str(target)},
-        hint="Choose another folder.",
+        hint="choose another folder",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any
 
+from princomp.errors import did_you_mean
 from princomp.estimators import PCA
 from princomp.kernel_pca import KernelPCA
 from princomp.plots.circle_plot import circle
@@ -36,7 +37,8 @@ class Plots:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or name not in self._figures:
-            raise AttributeError(f"no figure {name!r}: there are {', '.join(self._figures)}")
+            guess = did_you_mean(name, self._figures)
+            raise AttributeError(f"no figure {name!r}: {guess}there are {', '.join(self._figures)}")
         figure = self._figures[name]
         return update_wrapper(partial(figure, self._model), figure)
 

@@ -12,11 +12,13 @@ import numpy as np
 
 from princomp.core import Fitted, is_a
 from princomp.diagnostics import (
+    FEW_RESAMPLES,
     Bootstrap,
     bootstrap as compute_bootstrap,
     checked_level,
     fitted_of,
     frame_of,
+    is_quick,
     named_values,
     own_model,
     split_ids,
@@ -40,8 +42,6 @@ _LIBRARIES = ("jinja2", "matplotlib")
 
 # Variances of scikit-learn's randomized solver differ by less, as a share.
 _SAME = 1e-3
-# Resamples by default, and the largest number of products for them (about a second).
-_DEFAULT, _QUICK = 200, 2e9
 
 
 def report(
@@ -80,7 +80,7 @@ def report(
     data : str, optional
         Name of the rows; by default that of their file, or ``X.attrs["name"]`` of a frame.
     lang : str, default="en"
-        Language of the page. English is complete; another one needs a file of its texts.
+        Language of the page; so far only English.
     groups : str, or array, series or frame of one column, of shape (n,), optional
         Categories, shown by colours.
     metadata : str, list of str, or frame or mapping of name to values (n,), optional
@@ -260,9 +260,9 @@ def _bootstrap(
         return None, "other rows"
     if model.imputed_ is not None and model.imputed_.cells:
         return None, "filled"
-    if _DEFAULT * len(rows.scores) * model.n_features_in_**2 > _QUICK:
+    if not is_quick(len(rows.scores), model.n_features_in_):
         return None, "slow"
     try:
-        return compute_bootstrap(model, X, n=_DEFAULT), ""
+        return compute_bootstrap(model, X, n=FEW_RESAMPLES), ""
     except PrincompError as error:
         return None, error.message  # it was not requested

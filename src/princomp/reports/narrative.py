@@ -34,7 +34,10 @@ def describe_analysis(
     if n is not None and fitted.summary.rows != n:
         sentences.append(say("weights", f"{fitted.summary.rows:,g}"))
     scale = model.scale if fitted.scale is not None else "none"
-    sentences.append(say("preparation", fitted.centred, scale if isinstance(scale, str) else ""))
+    scale, constant = (scale, _constant(model)) if isinstance(scale, str) else ("", [])
+    sentences.append(say("preparation", fitted.centred, scale, bool(constant)))
+    if constant:
+        sentences.append(say("constant", constant, fitted.centred))
     filled = model.imputed_
     if filled is not None and filled.cells:
         sentences.append(say("filled", filled.cells, filled.share, filled.rows, filled.method))
@@ -44,6 +47,14 @@ def describe_analysis(
         return [*sentences, say("rows_below", False, False, False, 0, data)]
     facts = (rows.training, rows.stated, len(rows.scores), data)
     return [*sentences, say("rows_below", True, *facts)]
+
+
+def _constant(model: PCA) -> list[str]:
+    """Constant columns, which ``constant="zero"`` leaves undivided."""
+    fitted = fitted_of(model)
+    if model.constant != "zero" or fitted.scale is None:
+        return []
+    return list(variable_names(model)[fitted.column_variances == 0])
 
 
 # ---- the results ----------------------------------------------------------------------
@@ -63,8 +74,6 @@ def describe_results(model: PCA, rows: ReportedRows | None, say: Texts) -> list[
             if fitted.variances[i] > fitted.spectrum.resolution
         ),
     ]
-    if fitted.k > _DESCRIBED:
-        sentences.append(say("more_components", f"PC{_DESCRIBED + 1}", f"PC{fitted.k}"))
     return [*sentences, *_outliers(rows, say)]
 
 
@@ -148,8 +157,8 @@ def describe_briefly(model: PCA, judged: tuple[Verdict, ...], say: Texts) -> lis
     """How much is explained, what by, and whether it can be interpreted, without formulas."""
     fitted = fitted_of(model)
     sentences = [say("short_size", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum()))]
-    high, low, _, _ = directions(model, "PC1")
-    if judged[0].kind != "below resolution":
+    if judged[0].interpretable:
+        high, low, _, _ = directions(model, "PC1")
         names = ([name for name, _ in high], [name for name, _ in low])
         sentences.append(say("short_meaning", "PC1", fitted.rates[0], *names))
     if any(one.kind == "untested" for one in judged):

@@ -51,7 +51,7 @@ def page_of(request: Request, title: str | None, data: str | None) -> str:
             reliability=assess_reliability(model, request.bootstrap, request.why, say),
             parts=parts,
             verdicts=verdict_table(model, request.verdicts, say),
-            eigenvalues=eigenvalue_table(model, request.bootstrap, request.verdicts),
+            eigenvalues=eigenvalue_table(model, request.bootstrap, request.verdicts, say),
             variables=variable_table(model),
             rows=None if rows is None else row_table(fitted, rows),
             points=score_points(fitted, rows) if rows is not None and fitted.k > 1 else None,

@@ -36,7 +36,7 @@ def provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
             ("loss of orthogonality", f"{certificate.orthogonality:.1e}"),
             ("components below resolution", noise or "none"),
             ("components that cannot be separated", pairs or "none"),
-            ("a larger variance was missed", certificate.missed_in_words),
+            ("a larger component may be missing", certificate.missed_in_words),
             ("bytes read", f"{certificate.bytes_read:,}"),
         ],
         "Parameters": _parameters(request),

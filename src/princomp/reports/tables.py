@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from princomp.core import Fitted, Verdict
+from princomp.core import Fitted, Verdict, component_ranges
 from princomp.diagnostics import Bootstrap, fitted_of, variables
 from princomp.estimators import PCA
 from princomp.linalg import FloatArray
@@ -49,12 +49,13 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table of the page."""
+    """A table of the page, with a note in its caption and one below it."""
 
     key: str
     caption: str
     columns: tuple[Column, ...]
     note: str = ""
+    below: str = ""
 
     @property
     def lines(self) -> list[tuple[Cell, ...]]:
@@ -147,12 +148,16 @@ def verdict_table(model: PCA, judged: Sequence[Verdict], say: Texts) -> Table:
     return Table("verdicts", words["verdicts_caption"], columns, words["verdicts_note"])
 
 
-def eigenvalue_table(model: PCA, bootstrap: Bootstrap | None, judged: Sequence[Verdict]) -> Table:
+def eigenvalue_table(
+    model: PCA, bootstrap: Bootstrap | None, judged: Sequence[Verdict], say: Texts
+) -> Table:
     """Variances with their rates, cumulative rates, intervals and verdicts."""
     fitted = fitted_of(model)
     names, values = rates_table(model)
     shown = min(len(names), max(fitted.k, 1) + 20, MOST_LINES)
-    note = f"The first {shown:,} of {len(names):,} components. " if shown < len(names) else ""
+    note, below = "", ""
+    if shown < len(names):
+        note = f"The first {shown:,} of {len(names):,} components."
     variances, rates, accumulated = values[:shown].T
     columns = [
         _texts("component", "component", names[:shown]),
@@ -164,9 +169,13 @@ def eigenvalue_table(model: PCA, bootstrap: Bootstrap | None, judged: Sequence[V
         low, high, group = interval
         columns.append(Column("from", "interval from", _significant(low), group=group))
         columns.append(Column("to", "to", _significant(high), group=group))
+        off = (variances < low) | (variances > high)
+        off &= variances > fitted.spectrum.resolution
+        outside = [names[i] for i in np.flatnonzero(off)]
+        below = say("outside", component_ranges(outside), len(outside)) if outside else ""
     kept = [one.kind for one in judged[:shown]]
     columns.append(_texts("verdict", "verdict", [*kept, *["left out"] * (shown - len(kept))]))
-    return Table("eigenvalues", "Eigenvalues", tuple(columns), note.strip())
+    return Table("eigenvalues", "Eigenvalues", tuple(columns), note, below)
 
 
 def _degrees(angles: FloatArray) -> list[Cell]:

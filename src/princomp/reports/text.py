@@ -35,7 +35,7 @@ class Texts:
     def __init__(self, lang: str = "en") -> None:
         if lang not in languages():
             known = f"one of {', '.join(map(repr, languages()))}"
-            raise invalid_value("lang", lang, known, "the texts of a report are in reports/texts/")
+            raise invalid_value("lang", lang, known, "only English ('en') is available so far")
         self.lang = lang
         self._module: Any = environment().get_template(f"texts/{lang}.jinja").module
 

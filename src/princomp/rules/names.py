@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from princomp.errors import ParameterError
+from princomp.errors import ParameterError, did_you_mean
 from princomp.rules.cross import CV, BiCV
 from princomp.rules.gcv import GCV
 from princomp.rules.marchenko_pastur import GavishDonoho, MarchenkoPastur
@@ -38,7 +38,8 @@ def rule_of(wanted: object, parameter: str = "n_components") -> Rule:
     raise ParameterError(
         f"{parameter}={wanted!r} is not a rule",
         place={"parameter": parameter},
-        hint=f"choose one of {', '.join(RULES)}, or an object with name, needs and decide",
+        hint=f"{did_you_mean(wanted, RULES)}choose one of {', '.join(RULES)}, or an object with "
+        "name, needs and decide",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from princomp.errors import MissingLibraryError
+from princomp.errors import MissingLibraryError, counted
 from princomp.rules.decision import Decision, Known
 from princomp.rules.rule import Rule, apply_rule, component_count
 from princomp.rules.text_tables import html_table, text_table
@@ -147,13 +147,13 @@ class Choices(Mapping[str, Decision]):
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
-        rows = "unknown" if self.n_samples is None else f"{self.n_samples:,}"
+        rows = "unknown rows" if self.n_samples is None else counted(self.n_samples, "row")
         table: list[tuple[str, ...]] = [("rule", "k", "at k", "limit", "at k+1", "limit", "why")]
         for decision in self.decisions:
             name, k, _, *numbers, why = _row(decision)
             table.append((str(name), *(_cell(value, 4) for value in (k, *numbers)), str(why)))
         lines = text_table(table, left=(0, len(table[0]) - 1))
-        title = f"How many components of {rows} rows × {self.n_features:,} columns"
+        title = f"How many components of {rows} × {counted(self.n_features, 'column')}"
         return "\n".join([title, *lines, self.agreement])
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from princomp.errors import InputChangedError
 from princomp.kernels import native
 from princomp.linalg import FloatArray
 from princomp.solvers.dense import roundoff_of_images
@@ -38,6 +39,12 @@ _BLOCKS, _FEWEST_BLOCKS = 8, 3
 # Default residual, relative to the first variance. The error of a variance is about its square over
 # the gap; another digit costs a pass or two.
 _RESIDUAL = 1e-9
+# Units by which vᵀAw and wᵀAv may differ, relative to the first variance and beyond the error of
+# products with many rows: more, and the rows changed between two passes. Rounding made 3 units in
+# 24 tables of up to 10⁶ numbers; 10⁶ other rows of the same distribution make 10⁴ in float32.
+_ASYMMETRY = 2000.0
+# Noise in the products shows in the residuals as well, which then say how inexact the axes are.
+_COVERED = 10.0
 
 
 def block_width(k: int, p: int) -> int:
@@ -142,6 +149,11 @@ def solve_blocks(
         Unit roundoff of the products.
     room : int, optional
         Vectors of the search space.
+
+    Raises
+    ------
+    DataError, InputChangedError
+        Where the residual stays too large, and where the rows changed between passes.
     """
     p, divisor = columns.p, columns.rows - 1.0
     total = float(columns.column_scatter.sum()) / divisor
@@ -159,4 +171,12 @@ def solve_blocks(
     )
     axes, residuals = np.ascontiguousarray(pairs.vectors.T), relative_residuals(pairs, unit)
     error = roundoff_of_images(p, unit, columns.count)
+    difference = pairs.asymmetry / pairs.values[0]
+    if difference > _ASYMMETRY * unit + error + _COVERED * residuals.max():
+        raise InputChangedError(
+            "the rows were not the same in every pass: products of two passes contradict each "
+            f"other by {difference:.1e} of the first variance",
+            hint="give rows that do not change: set the seed of random rows, or store the rows "
+            "first (persist() on Dask and Spark)",
+        )
     return spectrum_of(pairs, columns, total, error, axes=axes, residuals=residuals)

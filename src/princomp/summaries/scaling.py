@@ -16,12 +16,12 @@ def divisors(
     summary: Centred,
     extremes: Extremes | None = None,
     names: Names = None,
-    constant: str = "error",
+    constant: str | None = None,
 ) -> FloatArray | None:
     """Return what the columns are divided by (p,), or None.
 
     With ``constant="zero"`` constant columns are divided by 1: centred they are zero, and have no
-    part in any component.
+    part in any component. None is for estimators without this parameter.
 
     Raises
     ------
@@ -54,11 +54,12 @@ def divisors(
         if none.size:
             listed = ", ".join(f"column {column_name(names, c)!r}" for c in none[:5])
             more = "" if none.size <= 5 else f" and {none.size - 5} more"
+            keep = "" if constant is None else ", or set constant='zero'"
             raise ConstantColumnError(
                 f"scale={scale!r} cannot divide by the spread of a constant column: {listed}{more}",
                 place={"column": column_name(names, none[0])},
-                hint="leave out the constant columns, give scale an array of divisors, or keep "
-                "them without a part in any component (PCA: constant='zero')",
+                hint=f"leave the constant column{'s' * (none.size > 1)} out{keep}; "
+                "scale can also be an array of divisors",
             )
         return divisor
     return _checked_divisors(scale, summary.p, names)

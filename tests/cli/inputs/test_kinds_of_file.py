@@ -111,6 +111,7 @@ def test_a_store_of_named_columns_goes_without_the_ids_of_the_model(princomp, tm
         file["x"] = X[:, [2, 0, 1]]
         file["x"].attrs["columns"] = ["c", "a", "b"]
     done = princomp("transform", "m.pca", "n.h5")
-    assert (done.code, done.err) == (0, "note: n.h5 has no id column 'id'; the rows go without\n")
+    note = "note: n.h5 has no id column 'id'; its rows have no names\n"
+    assert (done.code, done.err) == (0, note)
     found = np.loadtxt(io.StringIO(done.out), delimiter=",", skiprows=1)[:, 1:]
     np.testing.assert_array_equal(found, numbers(tmp_path / "out" / "scores.csv"))

@@ -97,7 +97,7 @@ def test_without_scores_two_tables_and_the_model_are_left(princomp, tmp_path, la
     X[3, 1] = np.nan
     written(tmp_path, "parquet", X)
     done = princomp("fit", "t.parquet", "--no-scores", "--missing", "drop", "-o", "dropped")
-    assert "rows with missing values: 1; they took no part in the fit\n" in done.err
+    assert "rows with missing values: 1; they were left out of the fit\n" in done.err
     assert_true(
         np.delete(X, 3, axis=0),
         {"eigenvalues": numbers(tmp_path / "dropped" / "eigenvalues.csv")[:, 0]},
@@ -197,7 +197,7 @@ def test_notes_name_the_files_they_are_of(princomp, tmp_path):
     assert princomp("fit", "p1.csv", "--id", "id", "-m", "m.pca", "-o", "ids").code == 0
     done = princomp("transform", "m.pca", "p1.csv", "p2.csv")
     assert done.err == (
-        "note: p2.csv has no id column 'id'; the rows go without\n"
+        "note: p2.csv has no id column 'id'; its rows have no names\n"
         "note: ignored columns that the model does not use: id\n"
     )
     assert done.out.startswith("row,PC1,PC2,PC3\n")

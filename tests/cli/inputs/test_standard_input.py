@@ -134,7 +134,7 @@ def test_of_more_input_than_is_kept_the_model_is_left(princomp, tmp_path, pipe, 
     pipe(PIPED[kind](X))
     done = princomp("fit", "-", "--scale", "unit", "-o", "out")
     assert done.code == 0
-    assert done.err == "note: standard input is gone after the fit: no scores were written\n"
+    assert done.err == "note: standard input can be read only once: no scores were written\n"
     assert left_in(tmp_path) == ["out/eigenvalues.csv", "out/loadings.csv", "out/model.pca"]
     model = package.load(tmp_path / "out" / "model.pca")
     assert model.n_samples_ == 40
@@ -146,7 +146,7 @@ def test_of_more_input_than_is_kept_the_model_is_left(princomp, tmp_path, pipe, 
     pipe(PIPED[kind](X))
     found = princomp("fit", "-", "-o", "more", "--json").document
     assert sorted(found["files"]) == ["eigenvalues", "loadings", "model"]
-    assert found["notes"] == ["standard input is gone after the fit: no scores were written"]
+    assert found["notes"] == ["standard input can be read only once: no scores were written"]
     assert_true(X, found)
     pipe(PIPED[kind](X))
     found = princomp("fit", "-", "-o", "none", "--no-scores", "--json").document

@@ -15,6 +15,7 @@ from princomp.core.routes import krylov as route
 from princomp.core.routes.krylov import krylov_room
 from princomp.errors import DataError, MemoryLimitError, ParameterError, ShapeError
 from princomp.solvers.krylov import block_width, room_for, solve_blocks
+from princomp.solvers.lanczos import lanczos
 from princomp.summaries import Columns
 
 # ---- when it stops ------------------------------------------------------------------------------
@@ -229,3 +230,25 @@ def test_noise_in_the_products_ends_in_an_error_or_an_honest_residual(rng):
         solve_blocks(noisy(0.1), columns, 4, start, tol=0.0, unit=EPS, room=36)
     spectrum = solve_blocks(noisy(1e-7), columns, 4, start, tol=0.0, unit=EPS, room=36)
     assert 1e-8 < spectrum.residuals.max() < 1e-4
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_of_two_passes_agree_to_rounding_unless_the_operator_changed(rng, dtype):
+    unit = np.finfo(dtype).eps
+    rows = (rng.standard_normal((300, 200)) * np.linspace(3, 1, 200)).astype(dtype)
+    other = (rng.standard_normal((300, 200)) * np.linspace(3, 1, 200)).astype(dtype)
+    calls = []
+
+    def steady(vectors):
+        return (rows.T @ (rows @ vectors.astype(dtype))).astype(np.float64)
+
+    def changing(vectors):
+        calls.append(vectors)
+        some = other if len(calls) == 3 else rows
+        return (some.T @ (some @ vectors.astype(dtype))).astype(np.float64)
+
+    search = {"tol": 50 * unit, "rng": np.random.default_rng(0)}
+    pairs = lanczos(steady, 200, 5, **search)
+    assert pairs.asymmetry <= 30 * unit * pairs.values[0]
+    pairs = lanczos(changing, 200, 5, **search)
+    assert pairs.asymmetry > 1e-3 * pairs.values[0]

@@ -8,21 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core import checked_weights, is_a
-from princomp.diagnostics.arguments import feature_names, fitted_of, read_rows
+from princomp.core import checked_weights, fitted_model, is_a
+from princomp.diagnostics.arguments import not_a_pca, read_rows
 from princomp.diagnostics.control_limits import checked_level
+from princomp.diagnostics.resampling.analysis import bootstrap_of
 from princomp.diagnostics.resampling.intervals import Bootstrap
-from princomp.diagnostics.resampling.resamples import Resamples, Table, resample
-from princomp.engines import Distributed, ProgressCallback, ProgressReporter, drop_incomplete
-from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
+from princomp.engines import Distributed, ProgressCallback, drop_incomplete
+from princomp.errors import NotAvailableError, ParameterError, invalid_value
 from princomp.estimators import PCA
 from princomp.io import Source, read_whole
-from princomp.linalg import FloatArray, one_blas_thread
+from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight, is_sparse
 
 _ALIGNMENTS = ("signs", "procrustes")
-# Largest number of loadings of all resamples together: 1 GB.
-_MOST_NUMBERS = 2**27
 
 
 def bootstrap(
@@ -41,7 +39,9 @@ def bootstrap(
 
     Each resample draws as many rows as there are, with replacement, and is analysed like the
     table, with its own means and, where ``scale`` is a name, its own divisors. Intervals are
-    quantiles over the resamples (Efron 1979; for eigenvectors, Diaconis & Efron 1983).
+    quantiles over the resamples (Efron 1979; for eigenvectors, Diaconis & Efron 1983). They are
+    not corrected for bias: in resamples the first variances tend to be too large and the last ones
+    too small, so an interval need not contain its variance.
 
     Parameters
     ----------
@@ -95,43 +95,15 @@ def bootstrap(
     _check(n, seed, level, align)
     given = _in_order(model, X)
     model, rows, weights = _model_and_rows(*given, sample_weight, parameters)
-    table, names = _table(model, rows, weights), feature_names(model)
-    k, p = table.k, rows.shape[1]
-    if n * p * max(k, 1) > _MOST_NUMBERS:
-        raise ParameterError(
-            f"the loadings of {n:,} resamples, {p:,} columns and {k:,} components are more than "
-            f"{_MOST_NUMBERS:,} numbers",
-            place={"parameter": "n"},
-            hint="ask for fewer resamples, or for fewer components (model.truncated(k))",
-        )
-    axes = np.asarray(fitted_of(model).spectrum.axes[:k], dtype=np.float64)
-    loadings = np.asarray(model.loadings_)
-    parts, done = [], 0
-    teller = ProgressReporter(progress)
-    teller.begin("bootstrap", n, 0.0, unit="resamples")
-    with one_blas_thread():
-        for resamples in resample(table, n, np.random.default_rng(seed)):
-            parts.append(_aligned(resamples, axes, loadings, align))
-            done += len(resamples.totals)
-            teller.advance(done, done=done == n)
-    *found, angles, space = (np.concatenate(part) for part in zip(*parts, strict=True))
-    limits = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
-    variance_interval, rate_interval, loading_interval = (
-        np.quantile(values, limits, axis=0) for values in found
-    )
-    variance_error, rate_error, loading_error = (values.std(axis=0, ddof=1) for values in found)
-    return Bootstrap(
-        int(n),
-        float(level),
-        align,
-        np.asarray(model.explained_variance_),
-        np.asarray(model.explained_variance_ratio_),
-        loadings,
-        *(variance_interval, rate_interval, loading_interval),
-        *(variance_error, rate_error, loading_error),
-        angles,
-        space,
-        None if names is None else tuple(names),
+    return bootstrap_of(
+        fitted_model(model),
+        rows,
+        weights,
+        n=int(n),
+        seed=seed,
+        level=float(level),
+        align=align,
+        progress=progress,
     )
 
 
@@ -159,11 +131,8 @@ def _in_order(model: object, X: object) -> tuple[object, PCA | None]:
     if isinstance(model, PCA) or model is None:
         return X, model
     if X is not None:
-        raise ParameterError(
-            f"bootstrap needs a fitted PCA, got {type(model).__name__}",
-            place={"parameter": "model"},
-            hint="bootstrap(PCA(2).fit(X), X), or bootstrap(X, n_components=2)",
-        )
+        hint = "bootstrap(princomp.PCA(2).fit(X), X), or bootstrap(X, n_components=2)"
+        raise not_a_pca(model, hint, hint)  # of scikit-learn's, variances of columns are not known
     return model, None
 
 
@@ -206,51 +175,3 @@ def _model_and_rows(
     if weights is not None:
         data, weights = data[weights > 0], weights[weights > 0]
     return model, data.astype(np.float64), weights
-
-
-def _table(model: PCA, rows: FloatArray, weights: FloatArray | None) -> Table:
-    """Prepare the rows for resampling; raise if they are not those of the model."""
-    fitted, names = fitted_of(model), feature_names(model)
-    total = float(len(rows)) if weights is None else float(weights.sum())
-    mean = np.average(rows, axis=0, weights=weights)
-    spread = np.sqrt(fitted.column_variances) + np.abs(mean)
-    near = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * spread)
-    if abs(total - fitted.summary.rows) > 1e-6 * total or not near:
-        raise ParameterError(
-            f"these {total:g} rows are not the {fitted.summary.rows:g} rows of the fit",
-            place={"parameter": "X"},
-            hint="give the rows and weights of the fit, or leave out the model",
-        )
-    size = round(total)
-    if size < 2:
-        raise ShapeError(f"a resample needs at least 2 rows, and the weights sum to {total:g}")
-    shares = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
-    scale, centred = model.scale, rows - mean
-    if scale is not None and not isinstance(scale, str):
-        centred, mean, scale = centred / fitted.scale, mean / fitted.scale, None
-    columns = None if names is None else tuple(names)
-    constant = model.constant
-    return Table(centred, mean, shares, size, fitted.k, scale, fitted.centred, columns, constant)
-
-
-def _aligned(
-    resamples: Resamples, axes: FloatArray, loadings: FloatArray, align: str
-) -> tuple[FloatArray, ...]:
-    """Variances, rates, loadings (b, p, k), angles (b, k) and those of the space (b,)."""
-    variances, totals, others = resamples
-    rates = variances / np.where(totals > 0, totals, 1.0)[:, None]
-    toward = np.einsum("bap,ap->ba", others, axes)
-    others = others * np.where(toward < 0, -1.0, 1.0)[:, :, None]
-    # Half the chord is the sine of half the angle, which keeps small angles accurate.
-    chord = np.linalg.norm(others - axes, axis=2)
-    lengths = np.linalg.norm(others, axis=2)
-    angles = np.where(lengths > 0.5, 2.0 * np.arcsin(np.minimum(chord / 2.0, 1.0)), np.pi / 2)
-    off = axes - (axes @ others.transpose(0, 2, 1)) @ others
-    k = len(axes)
-    sine = np.linalg.norm(off, 2, axis=(1, 2)) if k else np.zeros(len(others))
-    space = np.arcsin(np.minimum(sine, 1.0))
-    found = others.transpose(0, 2, 1) * np.sqrt(variances)[:, None, :]
-    if align == "procrustes" and k:
-        left, _, right = np.linalg.svd(found.transpose(0, 2, 1) @ loadings)
-        found = found @ (left @ right)
-    return variances, rates, found, np.degrees(angles), np.degrees(space)

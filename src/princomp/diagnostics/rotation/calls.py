@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from princomp.core import is_a
-from princomp.diagnostics.arguments import fitted_of
+from princomp.diagnostics.arguments import fitted_of, not_a_pca
 from princomp.diagnostics.rotation.criteria import component_variances, towards_power, varimax
 from princomp.diagnostics.rotation.rotated import Rotation
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
@@ -102,10 +102,10 @@ def rotate(
 
 def _check(model: PCA, method: str, kaiser: bool, power: float) -> None:
     if not isinstance(model, PCA):
-        raise ParameterError(
-            f"rotate needs a fitted PCA, got {type(model).__name__}",
-            place={"parameter": "model"},
+        raise not_a_pca(
+            model,
             hint="rotate(PCA(2, scale='unit').fit(X), 'varimax')",
+            of_sklearn="rotate(PCA.from_sklearn(model))",
         )
     if method not in _METHODS:
         hint = "promax lets components correlate"

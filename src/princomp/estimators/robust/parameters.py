@@ -94,6 +94,6 @@ def column_divisors(
             f"scale='mad' cannot divide by the spread of column {name!r}: half of its values "
             "or more are the same",
             place={"column": name},
-            hint="leave the column out, or pass scale as an array of divisors",
+            hint="leave the column out; scale can also be an array of divisors",
         )
     return deviation

@@ -8,6 +8,7 @@ files, file_names              formats by the ending of a file name; patterns an
 isolated                       files that a process of its own reads
 table_input, read_options      how a table is to be read: separators, header, columns
 row_names, named_column        columns that name or group the rows
+row_numbers, left_out          a first column of row numbers in a frame; notes on columns left out
 delimited*                     CSV and TSV: whole, in chunks, and the text they are made of
 number_text, workbook          numbers as people write them; sheets of .xlsx files as such text
 columnar*                      Parquet and Arrow: files, record batches, chunks, columns

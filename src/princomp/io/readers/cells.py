@@ -27,6 +27,7 @@ __all__ = [
     "long_integer",
     "looks_numeric",
     "not_a_number",
+    "plain_minus",
     "read_number",
 ]
 
@@ -47,12 +48,17 @@ _INTEGER = re.compile(r"[+-]?0*([0-9]+)")
 _WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
 
 
+def plain_minus(cell: str) -> str:
+    """Write the minus sign of Unicode as Python does."""
+    return cell.replace("\u2212", "-")
+
+
 def read_number(cell: object) -> float | None:
     """Read what a cell holds: its number, NaN if it is missing, None if it is neither."""
     if cell is None:
         return math.nan
     if isinstance(cell, str):
-        written = cell.strip()
+        written = plain_minus(cell.strip())
         if _NUMBER.fullmatch(written):
             return float(written)
         return math.nan if written in MISSING else None
@@ -75,7 +81,7 @@ def is_text(cell: object) -> bool:
 
 
 def _has_commas(cell: object) -> bool:
-    return isinstance(cell, str) and _WITH_COMMAS.fullmatch(cell.strip()) is not None
+    return isinstance(cell, str) and _WITH_COMMAS.fullmatch(plain_minus(cell.strip())) is not None
 
 
 def first_long_integer(cells: Sequence[object]) -> int | None:
@@ -87,7 +93,7 @@ def first_long_integer(cells: Sequence[object]) -> int | None:
     found = None
     for i, cell in enumerate(cells):
         if isinstance(cell, str):
-            match = _INTEGER.fullmatch(cell.strip())
+            match = _INTEGER.fullmatch(plain_minus(cell.strip()))
             if match is None:
                 if cell.strip() in MISSING:
                     continue
@@ -210,6 +216,8 @@ def not_a_number(
         hint = "This looks like a decimal comma (decimal=',') or a thousands separator."
     elif text == "error":
         hint = "Leave the column out, or turn its cells into numbers."
+    elif 2 * len(bad) > nonempty:
+        hint = f"The column holds text: exclude {column!r}, or turn its cells into numbers."
     else:
         hint = correct_cell(column, value)
     return NotNumericError(f"{words}: {shown} is not a number ({of_all})", place=place, hint=hint)

@@ -10,7 +10,7 @@ from princomp.io.readers.memory import Rows, in_memory, is_plain
 from princomp.io.readers.source import Source, TableSource
 from princomp.io.readers.table_input import TableInput
 
-__all__ = ["Rows", "is_file", "is_plain", "rows_of"]
+__all__ = ["Rows", "file_rows", "is_file", "is_plain", "rows_of"]
 
 
 def is_file(X: Any) -> bool:
@@ -35,12 +35,8 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
     """
     if is_plain(X):
         return in_memory(X)
-    if isinstance(X, TableInput):
-        X = X.open(columns)
-    elif is_file(X):
-        from princomp.io.readers.files import open_files
-
-        X = open_files(X if isinstance(X, list | tuple) else [X], columns=columns)
+    if is_file(X):
+        X = file_rows(X, columns=columns)
     elif isinstance(X, Iterator) or (callable(X) and not isinstance(X, Source)):
         from princomp.io.readers.batches import open_batches
 
@@ -48,3 +44,12 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
     if isinstance(X, TableSource):
         return in_memory(X.table)
     return (X, X.columns, X.row_origin) if isinstance(X, Source) else in_memory(X)
+
+
+def file_rows(X: Any, *, columns: list[str] | None = None) -> Source:
+    """Open what ``is_file`` is true of."""
+    if isinstance(X, TableInput):
+        return X.open(columns)
+    from princomp.io.readers.files import open_files
+
+    return open_files(X if isinstance(X, list | tuple) else [X], columns=columns)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from princomp.errors import ShapeError
 from princomp.io.readers.cells import LARGEST_INTEGER, MISSING, index_beyond, long_integer
 from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed
-from princomp.io.readers.frames import convert, kind_name
+from princomp.io.readers.frames import convert
+from princomp.io.readers.left_out import kind_name
 from princomp.io.readers.reader_errors import reading
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from princomp.io.readers.columnar import (
     plain_kind,
 )
 from princomp.io.readers.columns import Choice, Origin, Selection, listed
-from princomp.io.readers.frames import convert, left_out_notes
+from princomp.io.readers.frames import convert
+from princomp.io.readers.left_out import left_out_notes
 from princomp.io.readers.number_text import PLAIN
 from princomp.io.readers.reader_errors import malformed, no_rows, reading
 from princomp.io.readers.row_names import name_rows
@@ -191,7 +192,7 @@ class ColumnarSource(Source):
     def _settle(self, names: tuple[str, ...]) -> None:
         """Leave out columns of text, and decide on float32 or float64."""
         unclear = [name for name in names if self._conversions[name] == "judge"]
-        left_out = [] if self._requested else self._truths(names)
+        left_out = [] if self._requested else self._never_numbers(names)
         names = tuple(name for name in names if name not in left_out)
         if self.rows == 0:
             raise no_rows(self.file)
@@ -217,9 +218,10 @@ class ColumnarSource(Source):
         }
         self.dtype = np.dtype(np.float32 if kinds == {"float"} else np.float64)
 
-    def _truths(self, names: tuple[str, ...]) -> list[str]:
-        """Columns of true and false."""
-        return [name for name in names if str(plain_kind(self._kinds[name])) == "bool"]
+    def _never_numbers(self, names: tuple[str, ...]) -> list[str]:
+        """Columns of true and false, and of categories."""
+        kinds = {name: str(plain_kind(self._kinds[name])) for name in names}
+        return [name for name in names if kinds[name].startswith(("bool", "dictionary"))]
 
     def _without_numbers(self, unclear: list[str], names: tuple[str, ...]) -> list[str]:
         """Those of the ``unclear`` columns that hold text; where asked for, an error."""

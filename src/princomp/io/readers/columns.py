@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from princomp.errors import ColumnError, ParameterError, ShapeError, row_words
+from princomp.errors import ColumnError, ParameterError, ShapeError, nearest, row_words
 from princomp.io.readers.read_options import DETECT, ReadOptions
 
 __all__ = [
@@ -199,9 +198,7 @@ def _refuse_unknown(available: Sequence[str], asked: Sequence[str], origin: Orig
     unknown = [name for name in dict.fromkeys(asked) if name not in known]
     if not unknown:
         return
-    guesses = [
-        guess for name in unknown for guess in difflib.get_close_matches(name, available, n=1)
-    ]
+    guesses = [guess for name in unknown if (guess := nearest(name, available)) is not None]
     did_you_mean = f"Did you mean {listed(map(repr, guesses))}? " if guesses else ""
     raise ColumnError(
         origin.say(f"no column{'s' * (len(unknown) > 1)} {listed(map(repr, unknown))}"),

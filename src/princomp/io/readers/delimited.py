@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
-import numpy as np
-from numpy.typing import NDArray
 
 from princomp.errors import NotNumericError
-from princomp.io.readers.cells import (
-    LARGEST_INTEGER,
-    first_long_integer,
-    long_integer,
-    not_a_number,
-)
+from princomp.io.readers.cells import not_a_number
 from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed
 from princomp.io.readers.delimited_detect import LOOK, detect
 from princomp.io.readers.delimited_pieces import Dialect, raw_bytes, refuse_damage
 from princomp.io.readers.delimited_text import Header, line_of, read_header, structure_error
-from princomp.io.readers.frames import LeftOut, convert
+from princomp.io.readers.delimited_whole import (
+    are_whole,
+    may_have_lost_digits,
+    refuse_codes,
+    refuse_long_integers,
+)
+from princomp.io.readers.frames import convert
+from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit, quantity_in, unit_of
 from princomp.io.readers.reader_errors import need, reading
 from princomp.io.readers.row_names import name_rows, refuse_totals, without_last_rows
@@ -36,13 +36,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Judged",
     "Reader",
-    "are_whole",
     "cast_text",
     "detected",
     "judge",
-    "may_have_lost_digits",
     "read_delimited",
-    "refuse_long_integers",
 ]
 
 
@@ -115,7 +112,15 @@ def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
         table = without_last_rows(table, dialect, notes)
     if labels:
         first = header.names[0]
-        choice, more = name_rows(table, first, labels, choice, dialect.numbers, complete=complete)
+        choice, more = name_rows(
+            table,
+            first,
+            labels,
+            choice,
+            dialect.numbers,
+            complete=complete,
+            unnamed=header.unnamed,
+        )
         notes += more
         table = table.select([*choice.names, *filter(None, [choice.id_column])])
     if complete:
@@ -124,11 +129,7 @@ def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
     if complete:
         refuse_totals(table, dialect, origin)
     notes += [f"numbers of {name!r} are in {unit}" for name, unit in units.items()]
-    for name in choice.names:
-        if str(table.column(name).type) == "double":
-            values = table.column(name).to_numpy()
-            if may_have_lost_digits(values) and are_whole(values):
-                refuse_long_integers(read, name, origin)
+    _refuse_doubtful(read, table, choice, origin)
     if complete and not choice.requested:
         empty = [name for name in choice.names if table.column(name).null_count == len(table)]
         if empty and len(empty) < len(choice.names) and len(table):
@@ -298,6 +299,17 @@ def _cast_column(
     return None, None
 
 
+def _refuse_doubtful(read: Reader, table: pa.Table, choice: Choice, origin: Origin) -> None:
+    """Refuse columns of whole numbers that lost digits, or that may be codes."""
+    names = [name for name in choice.names if str(table.column(name).type) == "double"]
+    whole = {name: x for name in names if are_whole(x := table.column(name).to_numpy())}
+    for name, values in whole.items():
+        if may_have_lost_digits(values):
+            refuse_long_integers(read, name, origin)
+    if not choice.requested:
+        refuse_codes(read, list(whole), origin)
+
+
 def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
     """Refuse a column of quantities in several units."""
     present = [(i, cell) for i, cell in enumerate(cells) if cell]
@@ -342,27 +354,3 @@ def cast_text(
         return compute.cast(numbers.canonical(cells, unit), kind)
     except pa.ArrowInvalid:
         return None
-
-
-def are_whole(values: NDArray[np.float64]) -> bool:
-    """Whether all are whole numbers, infinite or NaN."""
-    return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
-
-
-def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
-    """Whether some are as large as 2**53, so that as integers they may have been others."""
-    # Infinities count: integers of hundreds of digits are read as such.
-    return bool(np.fmax.reduce(np.abs(values), initial=0.0) >= LARGEST_INTEGER)
-
-
-def refuse_long_integers(read: Reader, name: str, origin: Origin, before: int = 0) -> None:
-    """Raise NotNumericError for an integer beyond 2**53, unless some cell is no integer.
-
-    ``before`` counts the rows before those of ``read``.
-    """
-    with reading(read.dialect.path, read.dialect.kind):
-        table = read.as_text([name])
-    cells = [] if table is None else table.column(name).to_pylist()
-    long = first_long_integer(cells)
-    if long is not None:
-        raise long_integer(name, before + long, cells[long], origin)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from princomp.errors import MalformedFileError
+from princomp.io.readers.cells import plain_minus
 from princomp.io.readers.delimited_pieces import Dialect
 from princomp.io.readers.number_text import NumberFormat
 from princomp.io.readers.read_options import ReadOptions
@@ -147,9 +148,17 @@ def _separator(lines: Sequence[str], default: str | None, path: Path) -> str:
         if widths > 1:
             found[sep] = (share, widths)
     if not found:
-        if default is None and lines and _shape(lines, " ")[0] > 1:
-            return " "
-        return default or ","
+        width, share = _shape(lines, " ")
+        if default is None:
+            return " " if width > 1 else ","
+        if share > 0.5 and len(_records(lines, " ")[0][1]) in (width - 1, width):
+            raise malformed(
+                path,
+                f"it has no {_SEPARATORS[default]}, and its fields may be separated by blanks "
+                f"({width} columns)",
+                f"Say which it is: sep=' ' splits lines at blanks, sep={default!r} does not.",
+            )
+        return default
     best = max(found, key=lambda sep: (found[sep], sep == default))
     rivals = [sep for sep in found if sep != best and found[sep] == found[best]]
     if rivals and default not in (best, *rivals):
@@ -184,7 +193,8 @@ def _shape(lines: Sequence[str], sep: str) -> tuple[int, float]:
     width, count = Counter(map(len, records)).most_common(1)[0]
     if width < 2 or count < 0.8 * len(records):
         return 0, 0.0
-    cells = [cell.strip() for record in records[:100] for cell in record if cell.strip()][:_CELLS]
+    found = (plain_minus(cell.strip()) for record in records[:100] for cell in record)
+    cells = list(itertools.islice(filter(None, found), _CELLS))
     kinds = (_WHOLE, _POINT, _COMMA, _GROUPS)
     numbers = sum(any(kind.fullmatch(cell) for kind in kinds) for cell in cells)
     return width, numbers / max(len(cells), 1)
@@ -279,6 +289,10 @@ def _seen(lines: Sequence[str], sep: str) -> _Seen:
             mark, fraction = groups[1], groups[2]
             if fraction and fraction[0] == mark:
                 continue  # such as 1.234.5: a date or a version
+            if fraction and fraction[0] == ",":
+                comma = comma or at
+            elif fraction:
+                point = point or at
             if not (cell.lstrip("+-").startswith("0") and mark in ".,"):
                 separators.add(" " if mark.isspace() else mark)
             elif mark == ",":
@@ -296,4 +310,4 @@ def _cells(lines: Sequence[str], sep: str) -> Iterator[tuple[int, str]]:
     """Lines and cells, these without units."""
     for line, record in _records(lines, sep):
         for cell in record:
-            yield line, _UNITS.sub("", cell).strip()
+            yield line, plain_minus(_UNITS.sub("", cell).strip())

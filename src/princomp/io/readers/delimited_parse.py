@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from princomp.errors import NotNumericError, PrincompError
 from princomp.io.readers.cells import MISSING, correct_cell, is_text, looks_numeric
 from princomp.io.readers.columns import Origin
-from princomp.io.readers.delimited import (
-    Reader,
+from princomp.io.readers.delimited import Reader, cast_text
+from princomp.io.readers.delimited_pieces import Dialect, Piece, count_lines
+from princomp.io.readers.delimited_text import Header, line_of, structure_error
+from princomp.io.readers.delimited_whole import (
     are_whole,
-    cast_text,
     may_have_lost_digits,
     refuse_long_integers,
 )
-from princomp.io.readers.delimited_pieces import Dialect, Piece, count_lines
-from princomp.io.readers.delimited_text import Header, line_of, structure_error
 from princomp.io.readers.number_text import Unit
 from princomp.io.readers.reader_errors import reading
 from princomp.linalg import empty

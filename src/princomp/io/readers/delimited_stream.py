@@ -20,11 +20,13 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from princomp.io.readers.columns import Origin, Selection
-from princomp.io.readers.delimited import are_whole, detected, judge, may_have_lost_digits
+from princomp.io.readers.delimited import detected, judge
 from princomp.io.readers.delimited_parse import Before, Parsed, Parser
 from princomp.io.readers.delimited_pieces import Dialect, Piece, count_lines, pieces_of
 from princomp.io.readers.delimited_text import line_of
+from princomp.io.readers.delimited_whole import are_whole, may_have_lost_digits
 from princomp.io.readers.reader_errors import reading
+from princomp.io.readers.row_names import refuse_totals_at_end
 from princomp.io.readers.source import Chunk, FileState, Source
 from princomp.linalg import default_threads, in_order
 
@@ -32,6 +34,7 @@ __all__ = ["DelimitedSource", "open_delimited"]
 
 # Text by which columns are judged.
 _HEAD = 1 << 22
+_UNSEEN_END = "the last row was not checked for totals; skip_end=1 leaves it out"
 # Numbers in a chunk, unless its text would then be too little or too much for one piece:
 # pyarrow parses 1 to 4 MB at a time fastest.
 _NUMBERS = 1 << 18
@@ -107,13 +110,17 @@ class DelimitedSource(Source):
         judged = judge(replace(dialect, text=head), selection, complete=complete)
         table, header, id_column = judged.table, judged.header, judged.choice.id_column
         n, p = table.data.shape
+        notes = table.notes
+        if not complete and dialect.skip_end is None:
+            seen = not once and refuse_totals_at_end(dialect, len(header.names))
+            notes = notes if seen else (*notes, _UNSEEN_END)
         super().__init__(
             rows=None,
             p=p,
             dtype=np.dtype(np.float64),
             columns=table.columns,
             id_column=id_column,
-            notes=table.notes,
+            notes=notes,
             file=table.file,
             unused=table.unused,
         )

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from princomp.errors import DataError, ShapeError, row_words
+from princomp.errors import DataError, MalformedFileError, ShapeError, row_words
 from princomp.io.readers.columns import listed
 from princomp.io.readers.delimited_pieces import Dialect, refuse_damage
 from princomp.io.readers.reader_errors import malformed, reading
@@ -37,12 +37,15 @@ class Header:
         What was detected.
     labels : tuple of str
         Columns that may name the rows, as far as the first rows show it.
+    unnamed : bool
+        The file has no name for the first column.
     """
 
     names: list[str]
     lines: int
     notes: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    unnamed: bool = False
 
 
 def read_header(dialect: Dialect) -> Header:
@@ -82,10 +85,14 @@ def read_header(dialect: Dialect) -> Header:
         ]
         lines = records[count - 1][1]
     names, more = _fitted(dialect, names, cells[count:], records, count)
+    # Tables written by R and pandas leave the name of the row labels empty.
+    unnamed, row = not names[0], "row" if "row" not in names else "column 1"
+    names = [name or (f"column {j}" if j > 1 else row) for j, name in enumerate(names, 1)]
     if dialect.header is None and count == 1:
+        _refuse_title(dialect, cells, records)
         _refuse_second_header(dialect, names, cells, records)
     labels = _labels(names, cells[count:], dialect)
-    return Header(names, lines, (*notes, *more), labels)
+    return Header(names, lines, (*notes, *more), labels, unnamed)
 
 
 def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
@@ -150,15 +157,31 @@ def _fitted(
             names = names[:-1]
     if len(names) == 1 and width > 1 and 2 * often > len(rows):
         line = next(first for first, _, record in records[count:] if len(record) == width)
-        raise malformed(
-            dialect.path,
-            f"line {records[0][0]} has 1 field, and lines from {line} on have {width}",
-            f"If the lines before are no part of the table, leave them out: skip={line - 1}.",
-            line=records[0][0],
-        )
-    # Tables written by R and pandas leave the name of the row labels empty.
-    unnamed = "row" if "row" not in names else "column 1"
-    return [name or (f"column {j}" if j > 1 else unnamed) for j, name in enumerate(names, 1)], notes
+        raise _title(dialect, records[0][0], line, width)
+    return names, notes
+
+
+def _title(dialect: Dialect, line: int, table: int, width: int) -> MalformedFileError:
+    """The error for a line above the table, which begins at line ``table``."""
+    return malformed(
+        dialect.path,
+        f"line {line} has 1 field, and lines from {table} on have {width}",
+        f"If the lines before are no part of the table, leave them out: skip={table - 1}.",
+        line=line,
+    )
+
+
+def _refuse_title(
+    dialect: Dialect, cells: list[list[str]], records: list[tuple[int, int, list[str]]]
+) -> None:
+    """Refuse a title whose line was filled up with separators, above a line of names."""
+    filled = [sum(map(bool, row)) for row in cells]
+    top = next((i for i, count in enumerate(filled) if count > 1), 0)
+    if not (top and top + 1 < len(cells) and filled[0] and cells[0][0]):
+        return
+    is_text = dialect.numbers.is_text
+    if all(map(is_text, filter(None, cells[top]))) and not all(map(is_text, cells[top + 1])):
+        raise _title(dialect, records[0][0], records[top][0], filled[top])
 
 
 def _refuse_second_header(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -26,37 +26,29 @@ from princomp.io.readers.cells import (
     looks_numeric,
 )
 from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed, refuse_duplicates
+from princomp.io.readers.left_out import (
+    CATEGORIES,
+    NOT_NUMBERS,
+    kind_of_column,
+    left_out_notes,
+)
+from princomp.io.readers.row_numbers import numbers_rows, without_row_numbers
 from princomp.io.readers.table import Matrix, Table
 from princomp.linalg import empty
 
 __all__ = [
-    "LeftOut",
     "column_names",
     "convert",
     "frame_like",
     "from_frame",
     "is_frame",
-    "kind_name",
-    "left_out_notes",
-    "left_out_of",
     "with_numbers",
 ]
 
 Series: TypeAlias = nw.Series[Any]
 Frame: TypeAlias = nw.DataFrame[Any]
 
-# Kinds that never hold numbers, so that their cells need not be looked at.
-_NOT_NUMBERS = (
-    nw.Date,
-    nw.Datetime,
-    nw.Duration,
-    nw.Time,
-    nw.List,
-    nw.Array,
-    nw.Struct,
-    nw.Binary,
-)
-_TEXT = (nw.String, nw.Categorical, nw.Enum)
+_TEXT = (nw.String, *CATEGORIES)
 
 
 def is_frame(obj: object) -> bool:
@@ -91,34 +83,22 @@ def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str]) -> Any:
 
 
 def with_numbers(frame: Any, wanted: Collection[str]) -> Any:
-    """The frame with the columns ``wanted``, and others only if they hold numbers."""
+    """The frame with the columns ``wanted``, and others only if a fit would take them."""
     try:
         eager = nw.from_native(frame, eager_only=True)
     except (DuplicateError, TypeError):
         return frame  # refused where it is read
-    others = (*_NOT_NUMBERS, *_TEXT, nw.Boolean, nw.Object)
+    others = (*NOT_NUMBERS, *_TEXT, nw.Boolean, nw.Object)
     labels = [
         label
-        for label, kind in eager.schema.items()
-        if label in wanted or not isinstance(kind, others)
+        for j, (label, kind) in enumerate(eager.schema.items())
+        if label in wanted
+        or (
+            not (isinstance(kind, others) or _holds_objects(column := eager.get_column(label)))
+            and not (j == 0 and numbers_rows(column))
+        )
     ]
     return frame if len(labels) == len(eager.schema) else eager.select(labels).to_native()
-
-
-class LeftOut(str):
-    """A note on columns that were left out because they hold no numbers."""
-
-    __slots__ = ()
-
-
-def left_out_of(
-    notes: Iterable[str], hint: str = "read_table(frame, columns=[...]) chooses columns"
-) -> str | None:
-    """Return a warning about columns that were left out, or None."""
-    found = [note for note in notes if isinstance(note, LeftOut)]
-    if not found:
-        return None
-    return f"{'; '.join(found)}. {hint}"
 
 
 def from_frame(
@@ -127,6 +107,7 @@ def from_frame(
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     id_column: str | None = None,
+    find_ids: bool = False,
     text: TextPolicy = "error",
     file: str | None = None,
 ) -> Table:
@@ -143,6 +124,8 @@ def from_frame(
         Columns to leave out.
     id_column : str, optional
         A column that names the rows.
+    find_ids : bool
+        Leave out a first column that numbers the rows, where ``id_column`` is None.
     text : {"error", "leave out"}
         What becomes of a column without numbers (text, dates, lists) that was
         not named in ``columns``.
@@ -171,7 +154,11 @@ def from_frame(
     labels: list[Any] = eager.columns
     names = [str(label) for label in labels]
     choice = choose(names, Selection(columns, exclude, id_column), origin)
+    cautions: tuple[str, ...] = ()
+    if find_ids and id_column is None and isinstance(labels[0], str):
+        choice, cautions = without_row_numbers(eager.get_column(labels[0]), choice)
     table = convert(eager, choice, text, origin, dict(zip(names, labels, strict=True)))
+    table = replace(table, notes=(*cautions, *table.notes))
     if not any(isinstance(label, str) for label in labels):
         # scikit-learn, too, takes such a frame for one without names.
         return replace(table, columns=None)
@@ -234,10 +221,12 @@ def convert(
         ids = _ids(frame.get_column(labels[choice.id_column]))
     notes: tuple[str, ...] = ()
     if left_out:
-        found = {name: kind_name(frame.schema[labels[name]]) for name in left_out} | {
-            name: kind for name, kind in kinds.items() if name in left_out
-        }
-        notes = left_out_notes({name: found[name] for name in left_out})
+        notes = left_out_notes(
+            {
+                name: kinds.get(name) or kind_of_column(frame.get_column(labels[name]))
+                for name in left_out
+            }
+        )
     return Table(
         data[:, : len(kept)],
         tuple(kept),
@@ -251,29 +240,9 @@ def convert(
     )
 
 
-def left_out_notes(kinds: Mapping[str, str]) -> tuple[LeftOut, ...]:
-    """Notes on columns that are left out, by what they hold."""
-    return tuple(
-        LeftOut(f"left out {len(names)} {kind} column{'s' * (len(names) > 1)}: {listed(names)}")
-        for kind in dict.fromkeys(kinds.values())
-        if (names := [name for name in kinds if kinds[name] == kind])
-    )
-
-
-def kind_name(dtype: Any) -> str:
-    """What columns of a type are called in notes."""
-    for types, kind in (
-        ((nw.Date, nw.Datetime), "date"),
-        ((nw.Time, nw.Duration), "time"),
-        ((nw.Boolean,), "true/false"),
-        ((nw.List, nw.Array), "list"),
-        ((nw.Struct,), "record"),
-        ((nw.Binary,), "binary"),
-        ((nw.Categorical, nw.Enum), "categorical"),
-    ):
-        if isinstance(dtype, types):
-            return kind
-    return "text"
+def _holds_objects(column: Series) -> bool:
+    """Whether a column of a type that narwhals does not know, such as Period, holds no numbers."""
+    return isinstance(column.dtype, nw.Unknown) and column.to_numpy().dtype.kind == "O"
 
 
 def _eager(frame: Any, origin: Origin) -> Frame:
@@ -304,9 +273,7 @@ def _dtype(frame: Frame, choice: Choice, labels: dict[str, Any]) -> type[np.floa
     kinds = [schema[labels[name]] for name in choice.names]
     if not choice.requested:
         # Unasked, these are left out, refused, or empty: none gives a number.
-        kinds = [
-            kind for kind in kinds if not isinstance(kind, (*_NOT_NUMBERS, *_TEXT, nw.Boolean))
-        ]
+        kinds = [kind for kind in kinds if not isinstance(kind, (*NOT_NUMBERS, *_TEXT, nw.Boolean))]
     single = bool(kinds) and all(isinstance(kind, nw.Float32) for kind in kinds)
     return np.float32 if single else np.float64
 
@@ -321,11 +288,11 @@ def _values(
         return series.to_numpy()
     if kind.is_integer():
         _refuse_long_integers(series, name, origin)
-    if may_leave_out and isinstance(kind, nw.Boolean):
+    if may_leave_out and isinstance(kind, (nw.Boolean, *CATEGORIES)):
         return None
     if kind.is_integer() or kind.is_decimal() or isinstance(kind, nw.Boolean):
         return series.cast(nw.Float64()).to_numpy()
-    if isinstance(kind, _NOT_NUMBERS):
+    if isinstance(kind, NOT_NUMBERS):
         if may_leave_out:
             return None
     elif isinstance(kind, _TEXT):

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from princomp import errors
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.frames import LeftOut
+from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.read_options import ReadOptions
 from princomp.io.readers.reader_errors import malformed
 from princomp.io.readers.source import Chunk, FileState, Source

@@ -274,8 +274,10 @@ def _first_text(X: Any) -> NotNumericError | None:
         try:
             float(cell)
         except (TypeError, ValueError):
+            # Not numpy.str_('a'), which is what NumPy's repr gives.
+            shown = repr(str(cell) if isinstance(cell, str) else cell)
             return NotNumericError(
-                f"{cell!r} at {row_words(row)}, column {column} is not a number",
+                f"{shown} at {row_words(row)}, column {column} is not a number",
                 place={"row": row, "column": column},
                 hint="convert the column to numbers, or leave it out",
             )

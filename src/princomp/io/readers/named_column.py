@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from princomp.errors import ColumnError, ParameterError, did_you_mean
+from princomp.errors import ColumnError, NotAvailableError, ParameterError, did_you_mean
 from princomp.io.readers.coerce import is_file
+from princomp.io.readers.file_names import expanded
 from princomp.io.readers.frames import is_frame
-from princomp.io.readers.read_options import DETECT
+from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.table_input import TableInput
 
-__all__ = ["has_named_columns", "named_column", "without_column"]
+__all__ = ["file_column", "has_named_columns", "named_column", "of_anndata", "without_column"]
 
 
 def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
@@ -48,14 +50,58 @@ def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
             hint="Give rows in a frame or file, or one value for each row.",
         )
     paths = table if isinstance(table, list | tuple) else [table]
-    if all(str(path).partition("::")[0].endswith(".h5ad") for path in paths):
+    cells = file_column(paths, name, options)
+    return cells if of_anndata(paths) else as_numbers(cells)
+
+
+def file_column(
+    paths: Sequence[str | os.PathLike[str]],
+    name: str,
+    options: ReadOptions = DETECT,
+    columns: Sequence[str] | None = None,
+) -> NDArray[Any]:
+    """Cells (n,) of a column of files; in .h5ad files, of a column of ``obs``.
+
+    Other columns than ``columns`` are not read.
+
+    Raises
+    ------
+    ColumnError
+        There is no such column.
+    NotAvailableError
+        A column of ``obs`` with ``untrusted=True``.
+    """
+    from princomp.io.readers.files import open_files, parts_of
+
+    if of_anndata(paths):
         from princomp.io.readers.h5ad_names import obs_column
 
-        return np.concatenate([obs_column(Path(str(p).partition("::")[0]), name) for p in paths])
-    from princomp.io.readers.files import open_files
+        if options.untrusted:
+            raise NotAvailableError(
+                f"the column {name!r} of obs cannot be read with untrusted=True",
+                place={"column": name},
+                hint="Leave out untrusted=True if you trust the file.",
+            )
+        return np.concatenate([obs_column(parts_of(path)[0], name) for path in expanded(paths)])
+    try:
+        source = open_files(paths, columns=columns, id_column=name, options=options)
+    except ParameterError as error:
+        if error.place.get("parameter") != "id_column":
+            raise
+        file = error.place.get("file", paths[0])
+        raise ColumnError(
+            f"{file}: no column {name!r}: it holds numbers only",
+            place={"file": str(file), "column": name},
+            hint="Keep the table, with this column, as CSV or Parquet.",
+        ) from None
+    return np.concatenate([np.asarray(chunk.ids, dtype=object) for chunk in source.chunks()])
 
-    source = open_files(paths, id_column=name, options=options)
-    return as_numbers(np.concatenate([np.asarray(chunk.ids) for chunk in source.chunks()]))
+
+def of_anndata(paths: Sequence[str | os.PathLike[str]]) -> bool:
+    """Whether all files are AnnData, whose named columns lie outside of the matrix."""
+    from princomp.io.readers.files import ending_of, parts_of
+
+    return all(ending_of(parts_of(path)[0]) == ".h5ad" for path in paths)
 
 
 def has_named_columns(X: Any) -> bool:

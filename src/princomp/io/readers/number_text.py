@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from princomp.io.readers.cells import MISSING
+from princomp.io.readers.cells import MISSING, plain_minus
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +83,7 @@ class NumberFormat:
 
     def number(self, cell: str) -> float | None:
         """The number in a cell, NaN where it is missing, None where it is neither."""
-        text = cell.strip()
+        text = plain_minus(cell.strip())
         if text in self.missing:
             return math.nan
         if re.fullmatch(self._pattern, text) is None:
@@ -104,7 +104,7 @@ class NumberFormat:
         import pyarrow as pa
         import pyarrow.compute as compute
 
-        cells = compute.utf8_trim_whitespace(cells)
+        cells = compute.replace_substring(compute.utf8_trim_whitespace(cells), "\u2212", "-")
         missing = compute.is_in(cells, value_set=pa.array(sorted(self.missing)))
         cells = compute.if_else(missing, pa.scalar(None, pa.string()), cells)
         if unit is not None:
@@ -134,7 +134,7 @@ def _without(cells: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
 
 def quantity_in(cell: str) -> Unit | None:
     """The unit of a cell that looks like a number, in any format, with one or without; or None."""
-    match = _WITH_UNIT.fullmatch(cell.strip())
+    match = _WITH_UNIT.fullmatch(plain_minus(cell.strip()))
     return None if match is None else Unit(match["before"], match["after"] or "")
 
 
@@ -144,7 +144,7 @@ def unit_of(cells: Iterable[str | None], numbers: NumberFormat) -> Unit | None:
     for cell in cells:
         if cell is None or cell.strip() in numbers.missing:
             continue
-        match = _WITH_UNIT.fullmatch(cell.strip())
+        match = _WITH_UNIT.fullmatch(plain_minus(cell.strip()))
         if match is None or numbers.number(match["sign"] + match["number"]) is None:
             return None
         found.add(Unit(match["before"], match["after"] or ""))

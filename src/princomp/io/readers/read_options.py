@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from princomp.errors import ParameterError, invalid_value
+from princomp.errors import ParameterError, did_you_mean, invalid_value
 
 __all__ = ["DETECT", "ReadOptions"]
 
@@ -67,7 +67,7 @@ class ReadOptions:
                 raise ParameterError(
                     f"{name!r} is not an option of reading",
                     place={"parameter": name},
-                    hint=f"The options are {', '.join(known)}.",
+                    hint=f"{did_you_mean(name, known)}The options are {', '.join(known)}.",
                 )
         given = dict(options)
         na = given.get("na", ())

@@ -5,20 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from io import SEEK_END, BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError
 from princomp.io.readers.columns import Choice, Origin
 from princomp.io.readers.number_text import NumberFormat, quantity_in
+from princomp.io.readers.reader_errors import reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from princomp.io.readers.delimited_pieces import Dialect
 
-__all__ = ["INDEX_NAMES", "counts_rows", "name_rows", "refuse_totals", "without_last_rows"]
+__all__ = [
+    "INDEX_NAMES",
+    "counts_rows",
+    "name_rows",
+    "refuse_totals",
+    "refuse_totals_at_end",
+    "without_last_rows",
+]
 
 # What first columns of row labels are called; "row" is what an unnamed one is called here.
 INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
@@ -26,11 +36,13 @@ _TOTALS = re.compile(
     r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt|insgesamt|somme|suma|totale|mean|average|"
     r"mittelwert|moyenne|median)\W*"
 )
+# Bytes at the end of a large file in which its last row is looked for.
+_TAIL = 2**16
 # With fewer rows, 1 and 2 may be anything.
 _LEAST = 3
 
 
-def counts_rows(cells: Sequence[Any]) -> bool:
+def counts_rows(cells: Sequence[Any] | NDArray[Any]) -> bool:
     """Whether cells are 0, 1, …, n − 1 or 1, 2, …, n."""
     if len(cells) < _LEAST or str(cells[0]).strip() not in ("0", "1", "0.0", "1.0"):
         return False
@@ -49,6 +61,7 @@ def name_rows(
     numbers: NumberFormat,
     *,
     complete: bool = True,
+    unnamed: bool = False,
 ) -> tuple[Choice, list[str]]:
     """Find the column that names the rows, and take it out of those to be analysed.
 
@@ -64,6 +77,8 @@ def name_rows(
     numbers : NumberFormat
     complete : bool
         Whether the table has all rows, or the first ones of more.
+    unnamed : bool
+        The first column has no name in the file.
     """
     first_cells = table.column(first).to_pylist() if first in labels else []
     counted = counts_rows(first_cells)
@@ -83,9 +98,13 @@ def name_rows(
     names = tuple(one for one in choice.names if one != name and one not in left_out)
     if not names:
         return choice, []
-    notes = [f"the rows are named by column {name!r}, {why}; id_column=False keeps it as data"]
+    column = f"column {name!r}, {why}"
+    if unnamed and name == first:
+        column = "the first column, which has no name"
+    notes = [f"the rows are named by {column}; id_column=False keeps it as data"]
     if left_out:
-        notes.append(f"left out {first!r}, which counts the rows")
+        what = "the first column" if unnamed else repr(first)
+        notes.append(f"left out {what}, which counts the rows")
     return replace(choice, names=names, id_column=name), notes
 
 
@@ -121,16 +140,50 @@ def refuse_totals(table: pa.Table, dialect: Dialect, origin: Origin) -> None:
     MalformedFileError
     """
     if dialect.skip_end is None and len(table) > _LEAST:
-        last = _row(table, len(table) - 1)
-        word = next((c for c in last if isinstance(c, str) and _TOTALS.fullmatch(c.strip())), None)
+        word = _word_for_totals(_row(table, len(table) - 1))
         if word is not None or _sums(table):
             spot = origin.place_of(len(table) - 1)
-            said = f" ({word.strip()!r})" if word else ""
-            raise MalformedFileError(
-                origin.say(f"{spot.words}, the last one, looks like totals{said}"),
-                place=spot.known(),
-                hint="skip_end=1 leaves it out, skip_end=0 reads it as data.",
-            )
+            raise _totals(f"{spot.words}, the last one,", word, origin, spot.known())
+
+
+def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
+    """Refuse a word for totals in the last row of a large file; whether it could be read.
+
+    Raises
+    ------
+    MalformedFileError
+    """
+    if dialect.compression is not None or dialect.encoding.startswith(("utf-16", "utf-32")):
+        return False
+    with reading(dialect.path, dialect.kind), dialect.path.open("rb") as file:
+        file.seek(max(0, file.seek(0, SEEK_END) - _TAIL))
+        lines = file.read().partition(b"\n")[2]  # the first one is cut
+        text = replace(dialect, skip=0).cleaned(BytesIO(lines)).read()
+        records = [record for _, _, record in replace(dialect, text=text).records()]
+    last = next((record for record in reversed(records) if not _is_empty(record)), [])
+    if len(last) != width:
+        return False
+    word = _word_for_totals(last)
+    if word is not None:
+        origin = Origin(str(dialect.path))
+        raise _totals("the last row", word, origin, origin.place())
+    return True
+
+
+def _word_for_totals(row: Sequence[Any]) -> str | None:
+    words = (cell.strip() for cell in row if isinstance(cell, str))
+    return next(filter(_TOTALS.fullmatch, words), None)
+
+
+def _totals(
+    row: str, word: str | None, origin: Origin, place: dict[str, object]
+) -> MalformedFileError:
+    said = "" if word is None else f" ({word!r})"
+    return MalformedFileError(
+        origin.say(f"{row} looks like totals{said}"),
+        place=place,
+        hint="skip_end=1 leaves it out, skip_end=0 reads it as data.",
+    )
 
 
 def _row(table: pa.Table, i: int) -> list[Any]:

@@ -239,7 +239,7 @@ def _notes(sources: Sequence[Source]) -> tuple[str, ...]:
         for note in dict.fromkeys(source.notes):
             of.setdefault(note, []).append(_name(source, i))
     return tuple(
-        note if len(files) == len(sources) else f"{listed(files, most=3)}: {note}"
+        note if len(files) == len(sources) else type(note)(f"{listed(files, most=3)}: {note}")
         for note, files in of.items()
     )
 

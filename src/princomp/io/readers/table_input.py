@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from princomp.errors import NotNumericError, ParameterError
-from princomp.io.readers.frames import LeftOut, from_frame, is_frame
+from princomp.io.readers.frames import from_frame, is_frame
+from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.read_options import DETECT, ReadOptions
 from princomp.io.readers.source import Source, TableSource
 
@@ -80,6 +81,7 @@ class TableInput:
             columns=columns,
             exclude=self.exclude,
             id_column=self.id_column or None,
+            find_ids=self.id_column is None,
             text="leave out",
         )
         return TableSource(table)

@@ -13,7 +13,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from princomp.errors import ParameterError
+from princomp.errors import ParameterError, did_you_mean
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited import judge
 from princomp.io.readers.delimited_detect import detect
@@ -75,7 +75,7 @@ def _sheet(path: Path, book: Any, wanted: str | int | None) -> Any:
     raise ParameterError(
         f"{path}: no sheet {wanted!r}",
         place={"file": str(path), "parameter": "sheet"},
-        hint=f"There are {', '.join(map(repr, names))}.",
+        hint=f"{did_you_mean(wanted, names)}There are {', '.join(map(repr, names))}.",
     )
 
 

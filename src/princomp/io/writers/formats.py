@@ -171,7 +171,7 @@ class _Columnar:
                 f"{row_words(row)} of the output: the id {self._ids[i]!r} is not of the kind of "
                 f"those before it ({self._id_type})",
                 place={"row": row, "column": self._layout.names[0]},
-                hint="Make all ids text, or write the table as CSV.",
+                hint="make all ids text, or write the table as CSV",
             ) from error
 
     def close(self) -> None:

@@ -39,15 +39,15 @@ class TableWriter:
             raise ParameterError(
                 f"format {format!r} is not known",
                 place={"parameter": "format"},
-                hint=f"Known formats are {', '.join(FORMATS)}.",
+                hint=f"known formats are {', '.join(FORMATS)}",
             )
         if format != "npy":
             need_pyarrow("pyarrow")
         elif layout.rows is None and not is_path and not _seekable(target):
             raise ParameterError(
-                "the length of an .npy file stands at its start, and this stream cannot seek",
+                "an .npy file begins with its number of rows, and this stream cannot seek",
                 place={"parameter": "target"},
-                hint="Write to a file, say how many rows there will be, or choose another format.",
+                hint="write to a file, give the number of rows, or choose another format",
             )
         self.rows = 0
         self._layout, self._target = layout, target
@@ -89,7 +89,7 @@ class TableWriter:
         self._check(block, ids)
         if self._encoder is None:
             raise ParameterError(
-                "the table is not open for writing", hint="Write in its with statement."
+                "the table is not open for writing", hint="write within its with statement"
             )
         with self._guarded():
             self._encoder.write(block.astype(self._layout.dtype, copy=False), ids)
@@ -100,7 +100,7 @@ class TableWriter:
         if data.ndim != 2 or data.shape[1] != self._layout.p:
             raise ShapeError(
                 f"{self._layout.p} column names do not fit numbers of shape {data.shape}",
-                hint="Give a matrix, and one name for each of its columns.",
+                hint="give a matrix, and one name for each of its columns",
             )
         if (ids is not None) != self._layout.with_ids:
             raise ParameterError(
@@ -108,18 +108,18 @@ class TableWriter:
                 if ids is None
                 else "these rows have ids, the table was opened without",
                 place={"parameter": "ids"},
-                hint="Give ids with every block and open the table with_ids=True, or neither.",
+                hint="give ids with every block and set with_ids=True, or do neither",
             )
         if ids is not None and len(ids) != len(data):
             raise ShapeError(
-                f"{len(ids)} ids do not fit {len(data)} rows", hint="Give one id a row."
+                f"{len(ids)} ids do not fit {len(data)} rows", hint="give one id for each row"
             )
         if not np.can_cast(data.dtype, self._layout.dtype):
             raise ParameterError(
                 f"{data.dtype} rows do not fit into a table of {self._layout.dtype}: "
                 "digits would be lost",
                 place={"parameter": "dtype"},
-                hint=f"Open the table with dtype={data.dtype}, or cast the rows.",
+                hint=f"open the table with dtype={data.dtype}, or cast the rows",
             )
 
     def __exit__(
@@ -137,9 +137,9 @@ class TableWriter:
             expected = self._layout.rows
             if expected is not None and expected != self.rows:
                 raise ShapeError(
-                    f"{self.rows:,} rows were written, {expected:,} were announced",
+                    f"{self.rows:,} rows were written, but rows={expected:,} was given",
                     place={"parameter": "rows"},
-                    hint="Leave rows out where they are not known before.",
+                    hint="leave rows out if the number is not known in advance",
                 )
             self._encoder.close()
             if self._atomic is None:

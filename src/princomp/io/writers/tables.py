@@ -146,12 +146,12 @@ def _layout(
 ) -> Layout:
     """Check the names and the dtype; the id column comes first."""
     if not len(columns):
-        raise ShapeError("a table needs a column of numbers", hint="Name at least one.")
+        raise ShapeError("a table needs a column of numbers", hint="name at least one")
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise ParameterError(
             f"a table of {dtype} cannot be written",
             place={"parameter": "dtype"},
-            hint="Give real numbers.",
+            hint="give real numbers",
         )
     names = [id_column or "id", *columns] if with_ids else [*columns]
     twice = [name for name, times in Counter(names).items() if times > 1]
@@ -159,6 +159,6 @@ def _layout(
         raise ColumnError(
             f"two columns of the output would have the name {twice[0]!r}",
             place={"column": twice[0]},
-            hint="Rename the id column.",
+            hint="rename the id column",
         )
     return Layout(names, with_ids, dtype.newbyteorder("="), rows)

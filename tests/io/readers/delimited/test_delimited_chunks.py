@@ -28,7 +28,7 @@ LAWFUL = {
     "blank lines": "\n\na,b\n\n1,2\n\n\n3,4\n\n",
     "one column": 'a\n1\n\n""\nNA\n2\n',
     "large": "a,b\n9007199254740992,1e300\n1,9007199254740993\n",
-    "long but fine": "a\n00000000000000000000001\n2\n",
+    "long but fine": "a\n-00000000000000000000001\n2\n",
     "unnamed": ",a, b \n1,2,3\n4,5,6\n",
     "foreign": "größe,東\n1,2\n3,4\n",
 }

@@ -295,3 +295,25 @@ def test_pieces_are_whole_records_however_marks_and_line_ends_stand(tmp_path, mo
         assert sum(count_lines(piece.text) for piece in pieces) == count_lines(text)
         left_open += pieces[-1].fault is not None
     assert 400 < left_open < 1_600
+
+
+LONG = "name,x\n" + "".join(f"n{i},{i}.5\n" for i in range(50))
+
+
+@pytest.mark.usefixtures("short_head")
+@pytest.mark.parametrize("end", ["Total,1250\n", "Total,1250\n,\n", '"Grand total",1250'])
+def test_totals_are_found_at_the_end_of_a_large_file(write, end):
+    path = write(LONG + end)
+    error = refused(MalformedFileError, path)
+    assert "the last row looks like totals" in str(error)
+    assert "skip_end=1" in error.hint
+    assert len(gathered(opened(path, options=ReadOptions(skip_end=0)))[0]) >= 51
+    assert "not checked" not in "".join(opened(write(LONG)).notes)
+
+
+@pytest.mark.usefixtures("short_head")
+def test_a_note_says_where_the_last_row_was_not_checked(write):
+    for path in (write(LONG, "t.csv.gz"), write(LONG.encode("utf-16"))):
+        assert "the last row was not checked for totals" in opened(path).notes[-1]
+        options = ReadOptions(skip_end=0)
+        assert "not checked" not in "".join(opened(path, options=options).notes)

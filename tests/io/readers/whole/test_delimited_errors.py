@@ -125,7 +125,8 @@ def test_large_integers_are_read_where_no_digit_is_lost(write):
     # A fraction or an exponent says that the column holds rounded numbers anyway.
     assert read_table(write("a\n1e300\n9007199254740993\n")).data[0, 0] == 1e300
     assert read_table(write("a\n0.5\n9007199254740993\n")).data[1, 0] == 2.0**53
-    assert read_table(write("a\n00000000000000000000001\n")).data[0, 0] == 1
+    path = write("a\n00000000000000000000001\n")
+    assert read_table(path, columns=["a"]).data[0, 0] == 1
 
 
 def test_unknown_columns_are_named_with_the_nearest():
@@ -150,3 +151,23 @@ def test_no_columns_at_all_are_refused():
         read_table(EXAMPLE, columns="Rape")
     everything = ["Murder", "Assault", "UrbanPop", "Rape"]
     refused(ShapeError, EXAMPLE, exclude=everything, id_column="State")
+
+
+def test_a_title_filled_up_with_separators_asks_for_the_lines_to_skip(write):
+    for blank, skip in (("", 1), (",,\n", 2)):
+        path = write(f"Report of 2020,,\n{blank}a,b,c\n1,2,3\n2,3,5\n")
+        error = refused(MalformedFileError, path)
+        assert "line 1 has 1 field" in str(error)
+        assert f"skip={skip}" in error.hint
+        assert read_table(path, options=ReadOptions(skip=skip)).columns == ("a", "b", "c")
+    # A column without a name is no title.
+    assert read_table(write("a,\n1,2\n2,3\n")).columns == ("a", "column 2")
+
+
+def test_blanks_between_the_fields_of_a_csv_file_ask_for_the_separator(write):
+    for text in ("a b  c\n1 2  3\n2 3  5\n", "a b c\n100 200 300\n200 300 401\n"):
+        path = write(text)
+        error = refused(MalformedFileError, path)
+        assert "sep=' '" in error.hint
+        assert read_table(path, options=ReadOptions(sep=" ")).columns == ("a", "b", "c")
+    assert "no numeric column" in str(refused(ShapeError, write("first last\nAnna Bell\n")))

@@ -147,3 +147,38 @@ def test_delimited_files_may_be_tabbed_and_compressed(write, ending):
     text = "a,b\n1,2\n".replace(",", "\t" if "tsv" in ending else ",").encode()
     path = write(gzip.compress(text, mtime=0) if "gz" in ending else text, "t" + ending)
     assert read_table(path).data.tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u202f"])
+def test_blanks_before_three_digits_show_a_decimal_comma(write, blank):
+    text = "a;b\n1 234,5;2\n2 345,1;4\n3 111,0;1\n".replace(" ", blank)
+    table = read_table(write(text))
+    assert table.columns == ("a", "b")
+    assert table.data[:, 0].tolist() == [1234.5, 2345.1, 3111]
+    assert "numbers have decimal commas" in table.notes
+    text = "a,b\n1 234.5,2\n2 345.1,4\n".replace(" ", blank)
+    assert read_table(write(text)).data[:, 0].tolist() == [1234.5, 2345.1]
+
+
+def test_the_minus_sign_of_unicode_is_read(write):
+    table = read_table(write("a,b,c\n\u22121.5,2,\u22123 kg\n2,\u22121e\u22122,4 kg\n"))
+    assert table.data.tolist() == [[-1.5, 2, -3], [2, -0.01, 4]]
+
+
+@pytest.mark.parametrize("text", ["zip,x\n99999,1\n01234,2\n", 'x,zip\r\n1,"01234"\r\n2,7\r\n'])
+def test_codes_with_leading_zeros_need_a_decision(write, text):
+    path = write(text)
+    with pytest.raises(NotNumericError, match="'01234' begins with 0, as codes do") as caught:
+        read_table(path)
+    assert caught.value.place["column"] == "zip"
+    assert caught.value.place["line"]
+    assert "exclude=['zip'] leaves" in caught.value.hint
+    assert read_table(path, exclude=["zip"]).columns == ("x",)
+    assert "01234" in read_table(path, id_column="zip").ids
+    assert 1234 in read_table(path, columns=["zip", "x"]).data
+
+
+@pytest.mark.parametrize("cells", [["0", "10"], ["0.5", "00.5"], ["-05", "7"], ["0", "-0"]])
+def test_other_zeros_are_numbers(write, cells):
+    table = read_table(write("a,b\n" + "".join(f"{cell},1\n" for cell in cells)))
+    assert table.data[:, 0].tolist() == [float(cell) for cell in cells]

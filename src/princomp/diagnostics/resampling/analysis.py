@@ -1,0 +1,131 @@
+"""Bootstrap of a fitted PCA from rows in memory, without its estimator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from princomp.core import PCAModel
+from princomp.diagnostics.resampling.intervals import Bootstrap
+from princomp.diagnostics.resampling.resamples import Resamples, Table, resample
+from princomp.engines import ProgressCallback, ProgressReporter
+from princomp.errors import ParameterError, ShapeError
+from princomp.linalg import FloatArray, one_blas_thread
+
+# Largest number of loadings of all resamples together: 1 GB.
+_MOST_NUMBERS = 2**27
+# Resamples of a bootstrap that is made without being asked for, the multiplications that it may
+# take (about half a second), and how many of them drawing a row takes.
+FEW_RESAMPLES, _QUICK, _DRAWN = 200, 2e9, 100
+
+
+def bootstrap_of(
+    model: PCAModel,
+    rows: FloatArray,
+    weights: FloatArray | None = None,
+    *,
+    n: int,
+    seed: int | None = 0,
+    level: float = 0.95,
+    align: str = "signs",
+    progress: ProgressCallback | None = None,
+) -> Bootstrap:
+    """Bootstrap a fitted PCA from the complete rows (n, p) of its fit, in float64.
+
+    Raises
+    ------
+    ParameterError
+        For too many resamples, or other rows than those of the fit.
+    ConstantColumnError
+        Where a column to be scaled is constant in a resample.
+    """
+    table, fitted = _table(model, rows, weights), model.result
+    k, p = table.k, rows.shape[1]
+    if n * p * max(k, 1) > _MOST_NUMBERS:
+        raise ParameterError(
+            f"the loadings of {n:,} resamples, {p:,} columns and {k:,} components are more than "
+            f"{_MOST_NUMBERS:,} numbers",
+            place={"parameter": "n"},
+            hint="ask for fewer resamples, or for fewer components (model.truncated(k))",
+        )
+    axes = np.asarray(fitted.spectrum.axes[:k], dtype=np.float64)
+    loadings = np.asarray(fitted.loadings)
+    parts, done = [], 0
+    teller = ProgressReporter(progress)
+    teller.begin("bootstrap", n, 0.0, unit="resamples")
+    with one_blas_thread():
+        for resamples in resample(table, n, np.random.default_rng(seed)):
+            parts.append(_aligned(resamples, axes, loadings, align))
+            done += len(resamples.totals)
+            teller.advance(done, done=done == n)
+    *found, angles, space = (np.concatenate(part) for part in zip(*parts, strict=True))
+    limits = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
+    variance_interval, rate_interval, loading_interval = (
+        np.quantile(values, limits, axis=0) for values in found
+    )
+    variance_error, rate_error, loading_error = (values.std(axis=0, ddof=1) for values in found)
+    names = model.schema.names
+    return Bootstrap(
+        n,
+        level,
+        align,
+        np.asarray(fitted.variances),
+        np.asarray(fitted.rates),
+        loadings,
+        *(variance_interval, rate_interval, loading_interval),
+        *(variance_error, rate_error, loading_error),
+        angles,
+        space,
+        None if names is None else tuple(map(str, names)),
+    )
+
+
+def is_quick(rows: int, p: int) -> bool:
+    """Whether a bootstrap of FEW_RESAMPLES resamples takes less than about half a second."""
+    return FEW_RESAMPLES * rows * (p**2 + _DRAWN) <= _QUICK
+
+
+def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Table:
+    """Prepare the rows for resampling; raise if they are not those of the model."""
+    fitted = model.result
+    total = float(len(rows)) if weights is None else float(weights.sum())
+    mean = np.average(rows, axis=0, weights=weights)
+    spread = np.sqrt(fitted.column_variances) + np.abs(mean)
+    near = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * spread)
+    if abs(total - fitted.summary.rows) > 1e-6 * total or not near:
+        raise ParameterError(
+            f"these {total:g} rows are not the {fitted.summary.rows:g} rows of the fit",
+            place={"parameter": "X"},
+            hint="give the rows and weights of the fit, or leave out the model",
+        )
+    size = round(total)
+    if size < 2:
+        raise ShapeError(f"a resample needs at least 2 rows, and the weights sum to {total:g}")
+    shares = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
+    scale, centred = model.parameters.scale, rows - mean
+    if scale is not None and not isinstance(scale, str):
+        centred, mean, scale = centred / fitted.scale, mean / fitted.scale, None
+    names, constant = model.schema.names, model.parameters.constant
+    return Table(centred, mean, shares, size, fitted.k, scale, fitted.centred, names, constant)
+
+
+def _aligned(
+    resamples: Resamples, axes: FloatArray, loadings: FloatArray, align: str
+) -> tuple[FloatArray, ...]:
+    """Variances, rates, loadings (b, p, k), angles (b, k) and those of the space (b,)."""
+    variances, totals, others = resamples
+    rates = variances / np.where(totals > 0, totals, 1.0)[:, None]
+    toward = np.einsum("bap,ap->ba", others, axes)
+    others = others * np.where(toward < 0, -1.0, 1.0)[:, :, None]
+    # Half the chord is the sine of half the angle, which keeps small angles accurate.
+    chord = np.linalg.norm(others - axes, axis=2)
+    lengths = np.linalg.norm(others, axis=2)
+    angles = np.where(lengths > 0.5, 2.0 * np.arcsin(np.minimum(chord / 2.0, 1.0)), np.pi / 2)
+    off = axes - (axes @ others.transpose(0, 2, 1)) @ others
+    k = len(axes)
+    sine = np.linalg.norm(off, 2, axis=(1, 2)) if k else np.zeros(len(others))
+    space = np.arcsin(np.minimum(sine, 1.0))
+    found = others.transpose(0, 2, 1) * np.sqrt(variances)[:, None, :]
+    if align == "procrustes" and k:
+        left, _, right = np.linalg.svd(found.transpose(0, 2, 1) @ loadings)
+        found = found @ (left @ right)
+    return variances, rates, found, np.degrees(angles), np.degrees(space)

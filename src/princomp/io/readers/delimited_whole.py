@@ -1,0 +1,87 @@
+"""Columns of whole numbers in delimited text: refused where they may be codes or lose digits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from princomp.errors import NotNumericError
+from princomp.io.readers.cells import LARGEST_INTEGER, first_long_integer, long_integer
+from princomp.io.readers.columns import Origin
+from princomp.io.readers.delimited_pieces import Dialect, pieces_of
+from princomp.io.readers.reader_errors import reading
+
+if TYPE_CHECKING:
+    from princomp.io.readers.delimited import Reader
+
+__all__ = ["are_whole", "may_have_lost_digits", "refuse_codes", "refuse_long_integers"]
+
+_CODE = r"\s*0[0-9]+\s*"
+
+
+def are_whole(values: NDArray[np.float64]) -> bool:
+    """Whether all are whole numbers, infinite or NaN."""
+    return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
+
+
+def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
+    """Whether some are as large as 2**53, so that as integers they may have been others."""
+    # Infinities count: integers of hundreds of digits are read as such.
+    return bool(np.fmax.reduce(np.abs(values), initial=0.0) >= LARGEST_INTEGER)
+
+
+def refuse_long_integers(read: Reader, name: str, origin: Origin, before: int = 0) -> None:
+    """Raise NotNumericError for an integer beyond 2**53, unless some cell is no integer.
+
+    ``before`` counts the rows before those of ``read``.
+    """
+    with reading(read.dialect.path, read.dialect.kind):
+        table = read.as_text([name])
+    cells = [] if table is None else table.column(name).to_pylist()
+    long = first_long_integer(cells)
+    if long is not None:
+        raise long_integer(name, before + long, cells[long], origin)
+
+
+def refuse_codes(read: Reader, names: Sequence[str], origin: Origin) -> None:
+    """Raise NotNumericError for a cell such as 01234 in columns of whole numbers."""
+    if not names or not _may_have_codes(read.dialect):
+        return
+    import pyarrow.compute as compute
+
+    with reading(read.dialect.path, read.dialect.kind):
+        table = read.as_text(names)
+    if table is None:
+        return
+    for name in names:
+        cells = table.column(name)
+        found = compute.match_substring_regex(cells, f"^{_CODE}$")
+        count = compute.sum(found).as_py() or 0
+        if count:
+            row = compute.index(found, True).as_py()
+            words, place = origin.cell(name, row)
+            raise NotNumericError(
+                f"{words}: {cells[row].as_py().strip()!r} begins with 0, as codes do "
+                f"({count:,} such {'cell' if count == 1 else 'cells'} in the column)",
+                place=place,
+                hint=f"Codes such as postcodes are no quantities: exclude=[{name!r}] leaves the "
+                f"column out, id_column={name!r} names the rows by it. If it holds quantities, "
+                "name it among the columns=.",
+            )
+
+
+def _may_have_codes(dialect: Dialect) -> bool:
+    """Whether somewhere a field seems to begin with 0 and another digit."""
+    ends = re.escape(dialect.delimiter.encode())
+    patterns = [re.compile(end + rb'["\s]*0[0-9]') for end in (ends, rb"\n", rb"\r")]
+    first = re.compile(rb'(?:\xef\xbb\xbf)?["\s]*0[0-9]')  # of a text without names
+    with reading(dialect.path, dialect.kind), dialect.binary() as stream:
+        for piece in pieces_of(dialect, stream, 1 << 22):
+            text = piece.text
+            if first.match(text) or any(pattern.search(text) for pattern in patterns):
+                return True
+    return False

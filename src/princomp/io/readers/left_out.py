@@ -1,0 +1,104 @@
+"""Notes on columns that are left out, and what such columns hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date, time, timedelta
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+
+from princomp.io.readers.columns import listed
+
+__all__ = [
+    "CATEGORIES",
+    "NOT_NUMBERS",
+    "Caution",
+    "LeftOut",
+    "kind_name",
+    "kind_of_column",
+    "left_out_notes",
+    "left_out_of",
+]
+
+Series: TypeAlias = nw.Series[Any]
+
+CATEGORIES = (nw.Categorical, nw.Enum)
+# Kinds that never hold numbers, so that their cells need not be looked at.
+NOT_NUMBERS = (
+    nw.Date,
+    nw.Datetime,
+    nw.Duration,
+    nw.Time,
+    nw.List,
+    nw.Array,
+    nw.Struct,
+    nw.Binary,
+)
+# What Python objects are called; others by their class.
+_OBJECTS: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((str,), "text"),
+    ((date,), "date"),
+    ((time, timedelta), "time"),
+    ((list, tuple, set, frozenset, np.ndarray), "list"),
+    ((dict,), "record"),
+    ((bytes, bytearray), "binary"),
+)
+
+
+class Caution(str):
+    """A note that estimators give as a warning."""
+
+    __slots__ = ()
+
+
+class LeftOut(Caution):
+    """A note on columns that were left out because they hold no numbers."""
+
+    __slots__ = ()
+
+
+def left_out_of(
+    notes: Iterable[str], hint: str = "read_table(frame, columns=[...]) chooses columns"
+) -> str | None:
+    """Return a warning about columns that were left out, or None."""
+    found = [note for note in notes if isinstance(note, Caution)]
+    if not found:
+        return None
+    return f"{'; '.join(found)}. {hint}"
+
+
+def left_out_notes(kinds: Mapping[str, str]) -> tuple[LeftOut, ...]:
+    """Notes on columns that are left out, by what they hold."""
+    return tuple(
+        LeftOut(f"left out {len(names)} {kind} column{'s' * (len(names) > 1)}: {listed(names)}")
+        for kind in dict.fromkeys(kinds.values())
+        if (names := [name for name in kinds if kinds[name] == kind])
+    )
+
+
+def kind_of_column(series: Series) -> str:
+    """What a column without numbers holds, in notes."""
+    objects = isinstance(series.dtype, nw.Object | nw.Unknown)
+    if not (objects and series.implementation.is_pandas_like()):
+        return kind_name(series.dtype)
+    cell = next(iter(series.drop_nulls().head(1).to_list()), "")
+    found = (kind for classes, kind in _OBJECTS if isinstance(cell, classes))
+    return next(found, type(cell).__name__.lower())
+
+
+def kind_name(dtype: Any) -> str:
+    """What columns of a type are called in notes."""
+    for types, kind in (
+        ((nw.Date, nw.Datetime), "date"),
+        ((nw.Time, nw.Duration), "time"),
+        ((nw.Boolean,), "true/false"),
+        ((nw.List, nw.Array), "list"),
+        ((nw.Struct,), "record"),
+        ((nw.Binary,), "binary"),
+        (CATEGORIES, "categorical"),
+    ):
+        if isinstance(dtype, types):
+            return kind
+    return "text"

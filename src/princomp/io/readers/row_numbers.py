@@ -1,0 +1,56 @@
+"""The first column of a frame, where it numbers the rows instead of measuring them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from princomp.io.readers.columns import Choice
+from princomp.io.readers.left_out import Caution
+from princomp.io.readers.row_names import INDEX_NAMES, counts_rows
+
+__all__ = ["has_index_name", "numbers_rows", "without_row_numbers"]
+
+
+def has_index_name(label: object) -> bool:
+    """Whether a column is called as row labels are, such as "Unnamed: 0" or "id"."""
+    return isinstance(label, str) and (label == "" or label.lower() in INDEX_NAMES)
+
+
+def numbers_rows(column: nw.Series[Any]) -> bool:
+    """Whether the first column of a frame has such a name and holds whole numbers.
+
+    This does not depend on which rows the frame has: those of a training set are enough.
+    """
+    if not has_index_name(column.name):
+        return False
+    if not column.dtype.is_float():
+        return column.dtype.is_integer()
+    values = column.to_numpy()
+    return bool(np.all(np.isfinite(values)) and np.all(values == np.trunc(values)))
+
+
+def without_row_numbers(
+    first: nw.Series[Any], choice: Choice
+) -> tuple[Choice, tuple[Caution, ...]]:
+    """Leave out the first column where it numbers the rows; or warn where it only counts them."""
+    label = first.name
+    if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
+        return choice, ()
+    if numbers_rows(first):
+        by_index = f", or name the rows by it with frame.set_index({label!r})"
+        note = (
+            f"left out {label!r}, the first column, which numbers the rows: rename it to analyse "
+            f"it{by_index if first.implementation.is_pandas() else ''}"
+        )
+        return replace(choice, names=choice.names[1:]), (Caution(note),)
+    if first.dtype.is_integer() and first.head(1).to_list() in ([0], [1]):
+        cells = first.to_numpy()
+        if counts_rows(cells):
+            start = f"{cells[0]:.0f}"
+            note = f"{label!r}, the first column, counts the rows from {start} and is analysed"
+            return choice, (Caution(note),)
+    return choice, ()

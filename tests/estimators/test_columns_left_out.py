@@ -1,0 +1,123 @@
+"""Columns that a fit leaves out are named in a warning, for frames and files alike."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.model_selection import cross_val_score
+
+from princomp import PCA, IncrementalPCA, KernelPCA, read_table
+
+NAMES = ["Unnamed: 0", "index", "ID", "row_names"]
+
+
+@pytest.fixture
+def frame():
+    rows = np.random.default_rng(0).standard_normal((12, 3))
+    return pd.DataFrame(rows, columns=list("abc"))
+
+
+def numbered(frame, name, numbers=None):
+    return pd.concat([pd.Series(numbers or range(len(frame)), name=name), frame], axis=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "of", [lambda f: f, pl.from_pandas, lambda f: f.astype("float32")], ids=["pandas", "pl", "f4"]
+)
+def test_a_first_column_that_numbers_the_rows_is_left_out_with_a_warning(frame, name, of):
+    table = of(numbered(frame, name))
+    with pytest.warns(UserWarning, match=f"left out '{name}', the first column, .*rename it"):
+        model = PCA(2).fit(table)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    assert any(f"left out {name!r}, the first column" in note for note in read_table(table).notes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = PCA(2).fit(of(frame))
+        for rows in (table, of(frame)):
+            np.testing.assert_array_equal(model.transform(rows), expected.transform(of(frame)))
+        # Rows that are out of order, or not all.
+        assert model.transform(of(numbered(frame, name))[5:2:-1]).shape == (3, 2)
+
+
+def test_row_numbers_are_left_out_of_all_parts_of_a_table(frame):
+    """The numbers of some rows are neither 0, …, n - 1 nor in order."""
+    table = numbered(frame, "id").sample(frac=1, random_state=0)
+    with pytest.warns(UserWarning, match="left out 'id'"):
+        scores = cross_val_score(PCA(1), table, cv=3, error_score="raise")
+    np.testing.assert_array_equal(scores, cross_val_score(PCA(1), table[list("abc")], cv=3))
+    with pytest.warns(UserWarning, match="left out 'id'"):
+        stream = IncrementalPCA(1).partial_fit(table[:6])
+    assert stream.partial_fit(table[6:]).n_features_in_ == 3
+
+
+def test_row_numbers_can_be_kept(frame):
+    table = numbered(frame, "id", [5, 3, 2, 8, 1, 9, 4, 7, 6, 0, 11, 10])
+    for rows in (
+        table.rename(columns={"id": "number"}),
+        read_table(table, id_column=False),
+        read_table(table, columns=["id", "a", "b", "c"]),
+        table[["a", "id", "b", "c"]],
+        table.assign(id=table["id"] + 0.5),
+    ):
+        assert PCA(1).fit(rows).n_features_in_ == 4
+    assert PCA(1).fit(table[["id"]]).n_features_in_ == 1
+
+
+def test_a_first_column_that_counts_the_rows_causes_a_warning(frame):
+    for start in (0, 1):
+        table = numbered(frame, "nr", list(range(start, start + 12)))
+        with pytest.warns(UserWarning, match=f"'nr', .* counts the rows from {start} and is"):
+            assert PCA(1).fit(table).n_features_in_ == 4
+        assert "counts the rows" in read_table(table).notes[0]
+    for other in (table.set_axis([4, 5, 6, 7], axis=1), table[1:-1][::-1], table.set_index("nr")):
+        PCA(1).fit(other)  # no warning
+
+
+def test_columns_without_numbers_are_called_what_they_are(frame):
+    n = len(frame)
+    table = frame.assign(
+        cat=pd.Categorical([1, 2] * (n // 2)),
+        list=[[1, 2]] * n,
+        month=pd.period_range("2020-01", periods=n, freq="M"),
+        span=pd.arrays.IntervalArray.from_breaks(range(n + 1)),
+        record=[{"a": 1}] * n,
+    )
+    kinds = {
+        "categorical": "cat",
+        "list": "list",
+        "period": "month",
+        "interval": "span",
+        "record": "record",
+    }
+    said = "; ".join(f"left out 1 {kind} column: {name}" for kind, name in kinds.items())
+    with pytest.warns(UserWarning, match=said):
+        model = PCA(2).fit(table)
+    assert model.transform(table).shape == (n, 2)  # without a warning
+
+
+@pytest.mark.parametrize("kind", [PCA, IncrementalPCA, KernelPCA])
+def test_a_file_causes_the_warning_of_a_frame(frame, tmp_path, kind):
+    path = tmp_path / "t.csv"
+    frame.assign(group=["u", "v"] * 6, day="2024-03-01").to_csv(path, index=False)
+    for rows in (path, str(path), [path], read_table(path)):
+        with pytest.warns(UserWarning, match=r"left out 1 text column: group; .*day\.") as caught:
+            model = kind(2).fit(rows)
+        assert len(caught) == 1
+        assert kind is not PCA or caught[0].filename == __file__
+    assert model.transform(path).shape == (12, 2)
+    kind(2).fit(read_table(path, exclude=["group", "day"]))
+    kind(2).fit(read_table(path, columns=["a", "b", "c"]))
+
+
+def test_a_warning_names_the_file_where_not_all_files_have_the_column(frame, tmp_path):
+    for name, cells in (("one.csv", "x"), ("two.csv", 1.5)):
+        frame.assign(d=cells).to_csv(tmp_path / name, index=False)
+    frame.assign(d="x", e=["x", "y"] * 6).to_csv(tmp_path / "two.csv", index=False)
+    paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    with pytest.warns(UserWarning, match=r"one\.csv: left out 1 text column: d; .*columns: d, e"):
+        PCA(1).fit(paths)
