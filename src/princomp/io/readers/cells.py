@@ -217,7 +217,10 @@ def not_a_number(
     elif text == "error":
         hint = "Leave the column out, or turn its cells into numbers."
     elif 2 * len(bad) > nonempty:
-        hint = f"The column holds text: exclude {column!r}, or turn its cells into numbers."
+        hint = (
+            f"The column holds text: exclude {column!r} (or do not list it in columns=), or turn "
+            "its cells into numbers."
+        )
     else:
         hint = correct_cell(column, value)
     return NotNumericError(f"{words}: {shown} is not a number ({of_all})", place=place, hint=hint)

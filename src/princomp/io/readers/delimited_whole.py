@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["are_whole", "may_have_lost_digits", "refuse_codes", "refuse_long_integers"]
 
-_CODE = r"\s*0[0-9]+\s*"
+# Zeros alone, as in 0000, are the number.
+_CODE = r"\s*0+[1-9][0-9]*\s*"
 
 
 def are_whole(values: NDArray[np.float64]) -> bool:
