@@ -12,7 +12,12 @@ import scipy.sparse as sp
 from helpers import with_singular_values
 from princomp import PCA, bootstrap
 from princomp.diagnostics.resampling import resamples
-from princomp.errors import ConstantColumnError, NotAvailableError, ParameterError
+from princomp.errors import (
+    ConstantColumnError,
+    NotAvailableError,
+    ParameterError,
+    ShapeError,
+)
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +187,9 @@ def test_the_old_order_of_arguments_warns(normal):
     np.testing.assert_array_equal(old.angles, bootstrap(model, normal, n=20).angles)
     with pytest.raises(ParameterError, match="none are given"):
         bootstrap(model)
+
+
+def test_rows_without_weight_are_refused():
+    X = np.random.default_rng(0).standard_normal((10, 3))
+    with pytest.raises(ShapeError, match="at least 2 rows, and there are 0"):
+        bootstrap(PCA(1).fit(X), X, sample_weight=np.zeros(10))

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from mpi4py import MPI
@@ -22,6 +23,7 @@ def batches():
     for i in range(6):
         if rank == 1 and i == 3:
             if what == "killed":
+                Path(path).with_name("killed").touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(1.0)
         yield rng.standard_normal((5000, 20)) * np.linspace(3, 1, 20)

@@ -1,4 +1,4 @@
-"""Workers that die or are slow, and rows that change: the right answer, or a clear error."""
+"""Killed or slow workers, and rows that change: the fit is right or fails clearly."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def spread_rows(seeds, n, p):
 def test_a_rank_that_is_killed_ends_all_and_leaves_no_model(tmp_path):
     done = ranks("killed", tmp_path / "model.pca")
     assert done.returncode != 0
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["killed"]
 
 
 @on_ranks
@@ -59,6 +59,7 @@ def test_a_slow_rank_changes_nothing(tmp_path):
 def test_an_executor_that_is_killed_counts_its_rows_once(tmp_path, route):
     done = subprocess.run(
         [sys.executable, HERE / "lost_executor.py", tmp_path, route],
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=180,
@@ -73,7 +74,8 @@ def test_an_executor_that_is_killed_counts_its_rows_once(tmp_path, route):
 
 
 @pytest.mark.skipif(on_dask.missing() is not None, reason=str(on_dask.missing()))
-def test_rows_that_change_between_passes_are_refused():
+@pytest.mark.parametrize("p", [10, 60, 400])  # a space filled by one product, and two slower ones
+def test_rows_that_change_between_passes_are_refused(p):
     import dask
     import dask.array as da
 
@@ -81,11 +83,11 @@ def test_rows_that_change_between_passes_are_refused():
 
     @dask.delayed(pure=False)
     def part():
-        return spread_rows([next(calls)], 500, 60)
+        return spread_rows([next(calls)], 500, p)
 
     with dask.config.set(scheduler="sync"):
-        x = da.concatenate([da.from_delayed(part(), (500, 60), float) for _ in range(4)])
+        x = da.concatenate([da.from_delayed(part(), (500, p), float) for _ in range(4)])
         with pytest.raises(InputChangedError, match="not the same in every pass"):
             PCA(3, svd_solver="krylov").fit(x)
-        # Of one pass, each row counts once.
-        assert PCA(3).fit(x).n_samples_ == 2000
+        # A fit of one pass accepts such rows.
+        assert PCA(3).fit(x).plan_.passes == 1

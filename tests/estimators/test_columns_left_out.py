@@ -121,3 +121,17 @@ def test_a_warning_names_the_file_where_not_all_files_have_the_column(frame, tmp
     paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
     with pytest.warns(UserWarning, match=r"one\.csv: left out 1 text column: d; .*columns: d, e"):
         PCA(1).fit(paths)
+
+
+def test_new_rows_may_have_gaps_among_their_numbers(frame):
+    table = numbered(frame, "id").astype("float64")
+    with pytest.warns(UserWarning, match="left out 'id'"):
+        model = PCA(1).fit(table)
+    expected = model.transform(frame)
+    table.loc[3, "id"] = np.nan
+    np.testing.assert_array_equal(model.transform(table), expected)
+
+
+def test_a_mixed_column_is_called_by_what_is_no_number(frame):
+    with pytest.warns(UserWarning, match="left out 1 text column: m"):
+        PCA(1).fit(frame.assign(m=[1.5, *"abcdefghijk"]))

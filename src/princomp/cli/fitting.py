@@ -142,7 +142,7 @@ def _fitted(
 
 
 def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
-    """Angles (k,) that decide on verdicts, by the bootstrap that a report makes of these rows.
+    """Angles (k,) that axes exceed in 5% of bootstrap resamples, as in a report, for the verdicts.
 
     None where the rows cannot be read again, have filled cells, or are too many for it to be quick.
     """
@@ -157,13 +157,13 @@ def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
         return None
     if not is_quick(n, model.schema.p):
         return None
-    rows = read_whole(source)
-    if is_sparse(rows):
-        return None
-    complete, _, _ = drop_incomplete(rows, None)
     try:
+        rows = read_whole(source)
+        if is_sparse(rows):
+            return None
+        complete, _, _ = drop_incomplete(rows, None)
         found = bootstrap_of(model, complete.astype("float64"), n=FEW_RESAMPLES)
-    except PrincompError:  # such as a column that is constant in a resample
+    except PrincompError:  # the fit is done: a file that changed since, or a constant resample
         return None
     angles: FloatArray = found.angle_quantiles((0.95,))[0]
     return angles

@@ -143,7 +143,7 @@ class FitContext:
         return divisors(request.scale, summary, self.extremes, self.names, request.constant)
 
     def prepare(self, summary: Summary, scale: FloatArray | None) -> Any:
-        """The summary as it is solved, whose squares float64 can hold.
+        """Centre and scale a summary; refuse it if its squares leave the range of float64.
 
         Raises
         ------
@@ -270,8 +270,9 @@ def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
 def _lost_by_divisors(summary: Any, scaled: Any) -> FloatArray:
     """Errors (p,) of a scaled scatter S whose divisors come from spreads that lost digits.
 
-    A spread that is off by a share r changes its divisor by at most r/2, and row and column j of S,
-    each of norm at most √(Sⱼⱼ tr S), by as much. The sum of the errors is their Frobenius norm.
+    If a spread has the relative error r, its divisor has at most r/2, and row and column j of S
+    change by at most r √(Sⱼⱼ tr S). The values returned add up to the root of the sum of squares of
+    these bounds. Given divisors are exact; for them this is more than the error.
     """
     spread, squares = summary.column_scatter, scaled.column_scatter
     share = np.divide(summary.lost, spread, out=np.zeros_like(spread), where=spread > 0.0)

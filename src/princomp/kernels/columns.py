@@ -10,9 +10,8 @@ from princomp.kernels.entries import Entries
 from princomp.linalg import FloatArray, column_sums, compensated_sum, scratch
 
 # Rows that NumPy takes at a time: a megabyte of float32 stays in the cache between being
-# shifted, summed and squared. Sums of so many are added one by one, and sums of groups of so many
-# are added exactly: equal rows round all one way, so that an error grows with what is added one by
-# one.
+# shifted, summed and squared. Groups of _GROUP rows are added with compensation: equal rows all
+# round the same way, so the error of a plain sum grows with their number.
 _ROWS, _GROUP = 64, 256
 
 

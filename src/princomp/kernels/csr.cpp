@@ -25,8 +25,8 @@ constexpr index FEW_ROWS = 128;
 // Bytes of the scatter that are filled at a time, half of a core's second cache, and the rows
 // that fill them.
 constexpr index TILE = 512 * 1024, TILE_ROWS = 512;
-// Columns up to which a scatter is summed in groups of rows, and the products that each of its
-// numbers then has in a group, on an average.
+// Columns up to which a scatter is summed in groups of rows, the products that each of its numbers
+// then has in a group on average, and the rows of a group at least.
 constexpr index GROUPED = 256, WORTH = 16, GROUP_ROWS = 128;
 
 template <class T> inline void fetch(const T *row, int lines) {

@@ -24,7 +24,7 @@ from princomp.linalg import FloatArray, compensated_sum
 
 # Rows that SciPy adds one by one: equal ones round all one way, so that the error grows with them.
 _TWIN_ROWS = 1024
-# As in csr.cpp: columns up to which a scatter is summed in groups of rows, and these rows.
+# Up to so many columns, as in csr.cpp, a scatter is summed in groups of rows, here of so many.
 _GROUPED, _GROUP = 256, 256
 
 

@@ -36,9 +36,8 @@ PRINCOMP_FUNCTIONS(PRINCOMP_DECLARE)
 namespace PRINCOMP_ISA {
 namespace {
 
-// A sum that many numbers are added to one by one. It keeps its rounding errors in a second number
-// (Knuth's two-sum): where the first numbers are large, equal small ones that follow round all one
-// way, and a plain sum would be off by their number.
+// A compensated sum (Knuth's two-sum). A plain sum of many equal small numbers onto a large one
+// rounds the same way each time, so its error grows with their number.
 struct Sum {
     double high = 0.0, low = 0.0;
     void add(double x) {

@@ -39,12 +39,13 @@ _BLOCKS, _FEWEST_BLOCKS = 8, 3
 # Default residual, relative to the first variance. The error of a variance is about its square over
 # the gap; another digit costs a pass or two.
 _RESIDUAL = 1e-9
-# Units by which vᵀAw and wᵀAv may differ, relative to the first variance and beyond the error of
-# products with many rows: more, and the rows changed between two passes. Rounding made 3 units in
-# 24 tables of up to 10⁶ numbers; 10⁶ other rows of the same distribution make 10⁴ in float32.
-_ASYMMETRY = 2000.0
-# Noise in the products shows in the residuals as well, which then say how inexact the axes are.
-_COVERED = 10.0
+# Largest difference between vᵀSw and wᵀSv that counts as rounding, in units of roundoff times the
+# first variance: 24 tables of up to 10⁶ numbers needed 3. It is also allowed so many times the
+# residuals, in which noise of the products shows.
+_ROUNDING_UNITS, _COVERED = 2000.0, 10.0
+# Rows that changed are refused at once from this difference on. Other rows of the same distribution
+# give about 1/√n.
+_CHANGED = 1e-3
 
 
 def block_width(k: int, p: int) -> int:
@@ -121,6 +122,66 @@ class ImagesOf:
         return Images(images.rows + count, images.image)
 
 
+class SteadyRows:
+    """Products S @ vectors of one pass each, compared with those of the pass before.
+
+    S is symmetric, so vᵀSw from one pass equals wᵀSv from the next, unless the rows changed.
+
+    Parameters
+    ----------
+    apply : callable
+        One pass over the rows.
+    known : tuple of ndarray, optional
+        Vectors and their product from an earlier pass.
+
+    Attributes
+    ----------
+    difference : float
+        The largest difference so far, relative to the first eigenvalue and the vectors' lengths.
+    """
+
+    def __init__(
+        self,
+        apply: Callable[[FloatArray], FloatArray],
+        known: tuple[FloatArray, FloatArray] | None = None,
+    ) -> None:
+        self._apply, self._last = apply, known
+        self.difference = self._largest = 0.0
+
+    def __call__(self, vectors: FloatArray) -> FloatArray:
+        """Multiply the vectors (p, m).
+
+        Raises
+        ------
+        InputChangedError
+        """
+        image, before = self._apply(vectors), self._last
+        self._last = vectors, image
+        lengths = np.linalg.norm(vectors, axis=0)
+        self._largest = max(self._largest, float((np.linalg.norm(image, axis=0) / lengths).max()))
+        if before is not None and self._largest > 0.0:
+            apart = np.abs(vectors.T @ before[1] - image.T @ before[0])
+            apart /= self._largest * np.outer(lengths, np.linalg.norm(before[0], axis=0))
+            self.difference = max(self.difference, float(apart.max()))
+            self.check(_CHANGED)
+        return image
+
+    def check(self, most: float) -> None:
+        """Refuse a larger difference than ``most``.
+
+        Raises
+        ------
+        InputChangedError
+        """
+        if self.difference > most:
+            raise InputChangedError(
+                "the rows were not the same in every pass: products of two passes contradict each "
+                f"other by {self.difference:.1e} of the first variance",
+                hint="give rows that do not change: set the seed of random rows, or store the rows "
+                "first (persist() on Dask and Spark)",
+            )
+
+
 def solve_blocks(
     apply: Callable[[FloatArray], FloatArray],
     columns: Columns,
@@ -130,6 +191,7 @@ def solve_blocks(
     tol: float,
     unit: float,
     room: int | None = None,
+    known: tuple[FloatArray, FloatArray] | None = None,
 ) -> Spectrum:
     """Compute the top ``k`` of the scatter behind ``apply``, each to its residual.
 
@@ -149,6 +211,8 @@ def solve_blocks(
         Unit roundoff of the products.
     room : int, optional
         Vectors of the search space.
+    known : tuple of ndarray, optional
+        Vectors and their product from an earlier pass, to compare with; see :class:`SteadyRows`.
 
     Raises
     ------
@@ -159,8 +223,9 @@ def solve_blocks(
     total = float(columns.column_scatter.sum()) / divisor
     if total == 0.0:
         return without_variance(k, p, unit)
+    steady = SteadyRows(apply, known)
     pairs = lanczos_without_constants(
-        apply,
+        steady,
         columns.column_scatter,
         k,
         tol=max(tol or _RESIDUAL, FEWEST_UNITS * unit),
@@ -171,12 +236,5 @@ def solve_blocks(
     )
     axes, residuals = np.ascontiguousarray(pairs.vectors.T), relative_residuals(pairs, unit)
     error = roundoff_of_images(p, unit, columns.count)
-    difference = pairs.asymmetry / pairs.values[0]
-    if difference > _ASYMMETRY * unit + error + _COVERED * residuals.max():
-        raise InputChangedError(
-            "the rows were not the same in every pass: products of two passes contradict each "
-            f"other by {difference:.1e} of the first variance",
-            hint="give rows that do not change: set the seed of random rows, or store the rows "
-            "first (persist() on Dask and Spark)",
-        )
+    steady.check(_ROUNDING_UNITS * unit + error + _COVERED * float(residuals.max(initial=0.0)))
     return spectrum_of(pairs, columns, total, error, axes=axes, residuals=residuals)

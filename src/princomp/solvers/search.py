@@ -6,7 +6,7 @@ Block Lanczos with full reorthogonalisation and thick restart, after Golub & Und
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -33,8 +33,6 @@ class Pairs:
     missed : float
         Upper bound of the probability that a larger eigenvalue is missing; see
         :func:`~princomp.solvers.copies.chance_of_a_miss`.
-    asymmetry : float
-        See :class:`~princomp.solvers.search_space.SearchSpace`.
     """
 
     values: FloatArray
@@ -43,7 +41,6 @@ class Pairs:
     products: int
     converged: bool = True
     missed: float = 1.0
-    asymmetry: float = 0.0
 
 
 class Rule(Protocol):
@@ -66,5 +63,5 @@ def search(space: SearchSpace, rule: Rule, rng: np.random.Generator) -> Pairs:
         space.grow()
         pairs = rule.look(space)
         if pairs is not None:
-            return replace(pairs, asymmetry=space.asymmetry)
+            return pairs
         space.extend(rule.width, rng)

@@ -40,9 +40,6 @@ class SearchSpace:
         Vectors in the space.
     products : int
         Number of times that the operator was applied.
-    asymmetry : float
-        Largest difference between vᵀAw and wᵀAv that was seen: rounding, unless the operator
-        changed between two products.
     overlap : float
         Largest inner product of two basis vectors, where the tolerance allows more than rounding.
         Residuals may be off by as much of the first eigenvalue.
@@ -62,8 +59,7 @@ class SearchSpace:
         self._block, self._image, self._afresh = block, block, False
         self._first = self.stop = self.products = 0
         self._longest, self._shortest, self._rounding = 0.0, 0.0, 0.0
-        self._expected: FloatArray | None = None
-        self.asymmetry = self.overlap = 0.0
+        self.overlap = 0.0
 
     @property
     def vectors(self) -> FloatArray:
@@ -78,11 +74,8 @@ class SearchSpace:
         """Apply the operator to the block, and add the block to the space."""
         first, stop = self.stop, self.stop + len(self._block)
         self._basis[first:stop] = self._block
-        last, self._first, self.stop = self._first, first, stop
+        self._first, self.stop = first, stop
         image, coupling = swept(self._apply(self._block.T).T, self.vectors, "swept once")
-        if self._expected is not None:
-            difference = np.abs(coupling[last:first] - self._expected).max()
-            self.asymmetry = max(self.asymmetry, float(difference))
         self.products += 1
         self._projected[:stop, first:stop] = coupling
         self._projected[first:stop, :stop] = coupling.T
@@ -116,8 +109,7 @@ class SearchSpace:
         self._basis[:keep] = inner @ self.vectors
         self._projected[:] = 0.0
         self._projected[np.arange(keep), np.arange(keep)] = values
-        self._first = self.stop = keep
-        self._afresh = afresh
+        self.stop, self._afresh = keep, afresh
 
     def extend(self, width: int, rng: np.random.Generator) -> None:
         """Make the next block from the images of the last one, and random vectors where needed.
@@ -127,8 +119,6 @@ class SearchSpace:
         not longer than the rounding is replaced by a random one.
         """
         width = min(width, self.size - self.stop)
-        kept = self._first == self.stop  # nothing but pairs, after a restart
-        self._expected = None
         if self._afresh:
             self._afresh = False
             self._block = self._outside(rng.standard_normal((width, self.size)))
@@ -145,9 +135,6 @@ class SearchSpace:
         elif grown * self._longest * _KEPT > 1.0:
             self.overlap = max(self.overlap, EPS * grown * self._longest)
         self._block = block
-        if not kept:
-            # What the last block's image has in common with this block, outside the space so far.
-            self._expected = self._image @ block.T
 
     def _outside(self, block: FloatArray) -> FloatArray:
         """Orthonormalise a block, orthogonal to the space."""

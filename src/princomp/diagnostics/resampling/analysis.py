@@ -11,11 +11,11 @@ from princomp.engines import ProgressCallback, ProgressReporter
 from princomp.errors import ParameterError, ShapeError
 from princomp.linalg import FloatArray, one_blas_thread
 
-# Largest number of loadings of all resamples together: 1 GB.
+# Most loadings of all resamples together: 1 GB.
 _MOST_NUMBERS = 2**27
-# Resamples of a bootstrap that is made without being asked for, the multiplications that it may
-# take (about half a second), and how many of them drawing a row takes.
-FEW_RESAMPLES, _QUICK, _DRAWN = 200, 2e9, 100
+# A bootstrap that was not requested: its resamples, the multiplications that it may take (about
+# half a second), and how many drawing a row counts for, and decomposing a scatter, times p³.
+FEW_RESAMPLES, _QUICK, _DRAWN, _DECOMPOSED = 200, 2e9, 100, 10
 
 
 def bootstrap_of(
@@ -37,6 +37,8 @@ def bootstrap_of(
         For too many resamples, or other rows than those of the fit.
     ConstantColumnError
         Where a column to be scaled is constant in a resample.
+    ShapeError
+        For fewer than two rows.
     """
     table, fitted = _table(model, rows, weights), model.result
     k, p = table.k, rows.shape[1]
@@ -81,13 +83,15 @@ def bootstrap_of(
 
 def is_quick(rows: int, p: int) -> bool:
     """Whether a bootstrap of FEW_RESAMPLES resamples takes less than about half a second."""
-    return FEW_RESAMPLES * rows * (p**2 + _DRAWN) <= _QUICK
+    return FEW_RESAMPLES * (rows * (p**2 + _DRAWN) + _DECOMPOSED * p**3) <= _QUICK
 
 
 def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Table:
     """Prepare the rows for resampling; raise if they are not those of the model."""
     fitted = model.result
     total = float(len(rows)) if weights is None else float(weights.sum())
+    if round(total) < 2:
+        raise ShapeError(f"a resample needs at least 2 rows, and there are {total:g}")
     mean = np.average(rows, axis=0, weights=weights)
     spread = np.sqrt(fitted.column_variances) + np.abs(mean)
     near = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * spread)
@@ -98,8 +102,6 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
             hint="give the rows and weights of the fit, or leave out the model",
         )
     size = round(total)
-    if size < 2:
-        raise ShapeError(f"a resample needs at least 2 rows, and the weights sum to {total:g}")
     shares = np.full(len(rows), 1.0 / len(rows)) if weights is None else weights / total
     scale, centred = model.parameters.scale, rows - mean
     if scale is not None and not isinstance(scale, str):
@@ -111,7 +113,7 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
 def _aligned(
     resamples: Resamples, axes: FloatArray, loadings: FloatArray, align: str
 ) -> tuple[FloatArray, ...]:
-    """Variances, rates, loadings (b, p, k), angles (b, k) and those of the space (b,)."""
+    """Variances, rates and loadings of resamples, angles of the axes (b, k) and the space (b,)."""
     variances, totals, others = resamples
     rates = variances / np.where(totals > 0, totals, 1.0)[:, None]
     toward = np.einsum("bap,ap->ba", others, axes)

@@ -305,9 +305,9 @@ def _refuse_doubtful(read: Reader, table: pa.Table, choice: Choice, origin: Orig
     whole = {name: x for name in names if are_whole(x := table.column(name).to_numpy())}
     for name, values in whole.items():
         if may_have_lost_digits(values):
-            refuse_long_integers(read, name, origin)
+            refuse_long_integers(read, name, origin, rows=len(table))
     if not choice.requested:
-        refuse_codes(read, list(whole), origin)
+        refuse_codes(read, list(whole), origin, len(table))
 
 
 def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:

@@ -20,36 +20,38 @@ if TYPE_CHECKING:
 
 __all__ = ["are_whole", "may_have_lost_digits", "refuse_codes", "refuse_long_integers"]
 
-# Zeros alone, as in 0000, are the number.
+# At least one digit must not be 0: 0000 is the number zero.
 _CODE = r"\s*0+[1-9][0-9]*\s*"
 
 
 def are_whole(values: NDArray[np.float64]) -> bool:
-    """Whether all are whole numbers, infinite or NaN."""
+    """Whether every value is a whole number, infinite or missing."""
     return bool(np.all((values == np.trunc(values)) | np.isnan(values)))
 
 
 def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
-    """Whether some are as large as 2**53, so that as integers they may have been others."""
+    """Whether some are 2**53 or more in size, so that the text may have held other integers."""
     # Infinities count: integers of hundreds of digits are read as such.
     return bool(np.fmax.reduce(np.abs(values), initial=0.0) >= LARGEST_INTEGER)
 
 
-def refuse_long_integers(read: Reader, name: str, origin: Origin, before: int = 0) -> None:
-    """Raise NotNumericError for an integer beyond 2**53, unless some cell is no integer.
+def refuse_long_integers(
+    read: Reader, name: str, origin: Origin, before: int = 0, rows: int | None = None
+) -> None:
+    """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
 
-    ``before`` counts the rows before those of ``read``.
+    ``before`` counts the rows before those of ``read``, of which the first ``rows`` are looked at.
     """
     with reading(read.dialect.path, read.dialect.kind):
         table = read.as_text([name])
-    cells = [] if table is None else table.column(name).to_pylist()
+    cells = [] if table is None else table.column(name)[:rows].to_pylist()
     long = first_long_integer(cells)
     if long is not None:
         raise long_integer(name, before + long, cells[long], origin)
 
 
-def refuse_codes(read: Reader, names: Sequence[str], origin: Origin) -> None:
-    """Raise NotNumericError for a cell such as 01234 in columns of whole numbers."""
+def refuse_codes(read: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:
+    """Raise NotNumericError for a cell such as 01234 in the first ``rows`` of some columns."""
     if not names or not _may_have_codes(read.dialect):
         return
     import pyarrow.compute as compute
@@ -59,7 +61,7 @@ def refuse_codes(read: Reader, names: Sequence[str], origin: Origin) -> None:
     if table is None:
         return
     for name in names:
-        cells = table.column(name)
+        cells = table.column(name)[:rows]
         found = compute.match_substring_regex(cells, f"^{_CODE}$")
         count = compute.sum(found).as_py() or 0
         if count:
@@ -78,8 +80,10 @@ def refuse_codes(read: Reader, names: Sequence[str], origin: Origin) -> None:
 def _may_have_codes(dialect: Dialect) -> bool:
     """Whether somewhere a field seems to begin with 0 and another digit."""
     ends = re.escape(dialect.delimiter.encode())
-    patterns = [re.compile(end + rb'["\s]*0[0-9]') for end in (ends, rb"\n", rb"\r")]
-    first = re.compile(rb'(?:\xef\xbb\xbf)?["\s]*0[0-9]')  # of a text without names
+    # A few blanks or quotes: a long run of them would be searched again from each.
+    patterns = [re.compile(end + rb'[" ]{0,8}0[0-9]') for end in (ends, rb"\n", rb"\r")]
+    # A piece begins after a line end, so its first field follows no delimiter.
+    first = re.compile(rb'(?:\xef\xbb\xbf)?[" ]{0,8}0[0-9]')
     with reading(dialect.path, dialect.kind), dialect.binary() as stream:
         for piece in pieces_of(dialect, stream, 1 << 22):
             text = piece.text

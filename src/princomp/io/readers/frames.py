@@ -32,7 +32,7 @@ from princomp.io.readers.left_out import (
     kind_of_column,
     left_out_notes,
 )
-from princomp.io.readers.row_numbers import numbers_rows, without_row_numbers
+from princomp.io.readers.row_numbers import has_index_name, without_row_numbers
 from princomp.io.readers.table import Matrix, Table
 from princomp.linalg import empty
 
@@ -93,9 +93,10 @@ def with_numbers(frame: Any, wanted: Collection[str]) -> Any:
         label
         for j, (label, kind) in enumerate(eager.schema.items())
         if label in wanted
-        or (
-            not (isinstance(kind, others) or _holds_objects(column := eager.get_column(label)))
-            and not (j == 0 and numbers_rows(column))
+        or not (
+            (j == 0 and has_index_name(label))
+            or isinstance(kind, others)
+            or _holds_objects(eager.get_column(label))
         )
     ]
     return frame if len(labels) == len(eager.schema) else eager.select(labels).to_native()

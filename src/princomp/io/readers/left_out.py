@@ -1,4 +1,4 @@
-"""Notes on columns that are left out, and what such columns hold."""
+"""Notes on columns that are left out, and names for what such columns hold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ NOT_NUMBERS = (
     nw.Struct,
     nw.Binary,
 )
-# What Python objects are called; others by their class.
+# Cells that are looked at for a column of Python objects.
+_FEW = 100
+# Names for the classes of Python objects; other classes give their own name.
 _OBJECTS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((str,), "text"),
     ((date,), "date"),
@@ -62,7 +64,7 @@ class LeftOut(Caution):
 def left_out_of(
     notes: Iterable[str], hint: str = "read_table(frame, columns=[...]) chooses columns"
 ) -> str | None:
-    """Return a warning about columns that were left out, or None."""
+    """Join the notes that are warnings, with a hint; None if there are none."""
     found = [note for note in notes if isinstance(note, Caution)]
     if not found:
         return None
@@ -83,7 +85,8 @@ def kind_of_column(series: Series) -> str:
     objects = isinstance(series.dtype, nw.Object | nw.Unknown)
     if not (objects and series.implementation.is_pandas_like()):
         return kind_name(series.dtype)
-    cell = next(iter(series.drop_nulls().head(1).to_list()), "")
+    cells = series.drop_nulls().head(_FEW).to_list()
+    cell = next((cell for cell in cells if not isinstance(cell, float | int)), "")
     found = (kind for classes, kind in _OBJECTS if isinstance(cell, classes))
     return next(found, type(cell).__name__.lower())
 

@@ -1,4 +1,8 @@
-"""The first column of a frame, where it numbers the rows instead of measuring them."""
+"""The first column of a frame, where it numbers the rows instead of measuring them.
+
+It *numbers* the rows if its name says so, such as "id"; it *counts* them if its cells are 0, 1, …
+or 1, 2, …, whatever its name.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +27,22 @@ def has_index_name(label: object) -> bool:
 def numbers_rows(column: nw.Series[Any]) -> bool:
     """Whether the first column of a frame has such a name and holds whole numbers.
 
-    This does not depend on which rows the frame has: those of a training set are enough.
+    Integer columns are judged by their type alone, so that any rows of a table agree; float columns
+    by their values.
     """
     if not has_index_name(column.name):
         return False
     if not column.dtype.is_float():
         return column.dtype.is_integer()
     values = column.to_numpy()
-    return bool(np.all(np.isfinite(values)) and np.all(values == np.trunc(values)))
+    whole = np.isfinite(values) & (values == np.trunc(values))
+    return bool(len(values) and whole.all())
 
 
 def without_row_numbers(
     first: nw.Series[Any], choice: Choice
 ) -> tuple[Choice, tuple[Caution, ...]]:
-    """Leave out the first column where it numbers the rows; or warn where it only counts them."""
+    """Leave out a first column that numbers the rows; only warn if it just counts them."""
     label = first.name
     if choice.requested or len(choice.names) < 2 or choice.names[0] != label:
         return choice, ()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from file_cases import EXAMPLE, refused
 
-from princomp.errors import (
-    NotNumericError,
-)
+import princomp
+from princomp import PCA
+from princomp.errors import NotNumericError
 from princomp.io.readers.files import read_table
 
 
@@ -178,7 +178,22 @@ def test_codes_with_leading_zeros_need_a_decision(write, text):
     assert 1234 in read_table(path, columns=["zip", "x"]).data
 
 
-@pytest.mark.parametrize("cells", [["0", "10"], ["0.5", "00.5"], ["-05", "7"], ["0", "-0"]])
+@pytest.mark.parametrize(
+    "cells", [["0", "10"], ["0.5", "00.5"], ["-05", "7"], ["0", "-0"], ["0000", "5"]]
+)
 def test_other_zeros_are_numbers(write, cells):
     table = read_table(write("a,b\n" + "".join(f"{cell},1\n" for cell in cells)))
     assert table.data[:, 0].tolist() == [float(cell) for cell in cells]
+
+
+def test_rows_at_the_end_that_are_left_out_do_not_decide_on_codes(write):
+    def fitted(text):
+        return PCA(1).fit(princomp.read_table(write(text), skip_end=1))
+
+    assert fitted("x,y\n5,1\n7,2\n01,9\n").n_samples_ == 2
+    with pytest.raises(NotNumericError, match="beyond 2"):
+        fitted(f"key,y\n{10**19},1\n{10**19 + 1},2\nTotal,9\n")
+
+
+def test_many_blank_lines_are_searched_for_codes_in_linear_time(write):
+    assert len(read_table(write("x,y\n5,1\n7,2\n" + 300_000 * "\n")).data) == 2
