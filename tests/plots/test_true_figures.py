@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from io import BytesIO
 
 import matplotlib.image
@@ -14,7 +15,7 @@ from sklearn import decomposition
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from princomp import PCA, KernelPCA, bootstrap, choose, plots
+from princomp import PCA, KernelPCA, bootstrap, choose, plots, report
 from princomp.errors import NotAvailableError, ParameterError
 from princomp.plots.colours import GROUP_COLOURS, VERMILLION
 from princomp.plots.points import group_look
@@ -175,6 +176,17 @@ def test_figures_take_a_pipeline_and_keep_its_names(arrests):
         drawn = np.asarray(ax.collections[0].get_offsets())
         np.testing.assert_allclose(drawn, steps.transform(table), atol=1e-9)
         assert plots.scree(steps).patches[0].get_height() == pytest.approx(62.006, abs=1e-3)
+
+
+def test_other_columns_of_a_frame_pass_a_pipeline_by(arrests):
+    table = pd.DataFrame(arrests, columns=["Murder", "Assault", "Urban", "Rape"])
+    steps = make_pipeline(StandardScaler(), decomposition.PCA(2)).fit(table)
+    wide = table.assign(region=["east", "west"] * 25)
+    ax = plots.scores(steps, wide, groups="region")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["east", "west"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "west" in report(steps, wide.assign(size=1.5), groups="region", metadata=["size"])
 
 
 def test_a_kernel_pca_has_its_figures(arrests):

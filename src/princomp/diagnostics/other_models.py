@@ -56,9 +56,14 @@ def _names(steps: Pipeline) -> list[str] | None:
 
 
 def _transformed(steps: Pipeline, X: Any, names: list[str] | None) -> Any:
-    """Transform rows; a frame stays a frame of the same kind, with its index."""
-    rows, frame = steps.transform(X), frame_of(X)
-    if frame is None or names is None or not isinstance(rows, np.ndarray):
+    """Transform rows; a frame stays a frame of the same kind, with its index and other columns."""
+    frame, known = frame_of(X), getattr(steps, "feature_names_in_", None)
+    if frame is None or known is None:
+        return steps.transform(X)
+    others = [column for column in frame.columns if column not in set(known)]
+    rows = steps.transform(frame.drop(others).to_native() if others else X)
+    if names is None or not isinstance(rows, np.ndarray):
         return rows
     columns = {name: rows[:, j] for j, name in enumerate(names)}
+    columns |= {column: frame.get_column(column).to_numpy() for column in others}
     return table(columns, str(frame.implementation), getattr(X, "index", None))

@@ -32,7 +32,7 @@ from princomp.errors import (
     invalid_value,
 )
 from princomp.estimators import PCA
-from princomp.io import atomic_write, check_writable
+from princomp.io import atomic_write, check_writable, read_table
 
 if TYPE_CHECKING:
     from princomp.plots import Ids
@@ -234,7 +234,9 @@ def _own(model: Any, X: object, data: str | None) -> tuple[PCA, Any, str | None]
         data = name if isinstance(name, str) else None
     own, rows = own_model(model, X)
     if isinstance(own, PCA) and np.isnan(own.var_).any():
-        again = None if rows is None else PCA(own.n_components_, whiten=own.whiten).fit(rows)
+        names = getattr(own, "feature_names_in_", None)
+        known = rows if names is None or frame_of(rows) is None else read_table(rows, columns=names)
+        again = None if rows is None else PCA(own.n_components_, whiten=own.whiten).fit(known)
         if again is None or not np.allclose(
             again.explained_variance_, own.explained_variance_, rtol=_SAME, atol=0.0
         ):
