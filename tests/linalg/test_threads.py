@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 
 import pytest
 
+from command_line import ENVIRONMENT
 from princomp.linalg.threads import in_order
 
 
@@ -118,3 +121,29 @@ def test_an_error_of_work_in_the_calling_thread_is_raised(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", fail)
     with pytest.raises(ZeroDivisionError):
         list(in_order(lambda i: 1 // i, range(3), 40))
+
+
+@pytest.mark.parametrize("call", ["list(in_order(str, range(9), 2))", "uninterrupted(int, int)"])
+def test_ctrl_c_while_a_thread_is_started_does_not_keep_the_process_from_ending(call):
+    code = f"""
+import threading
+from princomp.linalg import in_order, uninterrupted
+
+start = threading.Thread.start
+
+def interrupted(thread):
+    threading.Thread.start = start
+    start(thread)
+    raise KeyboardInterrupt
+
+threading.Thread.start = interrupted
+try:
+    {call}
+except KeyboardInterrupt:
+    assert list(in_order(str, range(3), 2)) == ["0", "1", "2"]  # other threads are there
+    print("interrupted")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=ENVIRONMENT
+    )
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr

@@ -77,6 +77,13 @@ class _Pool:
             # The system allows no more threads. The executor has queued the call all the same, so
             # that a thread it has already may take it first.
             run()
+        except BaseException:
+            # A signal while a thread was started: the executor may not know of the thread, which
+            # would wait for work forever, and the interpreter for the thread when it exits.
+            if self in _all:
+                _all.remove(self)
+            self.executor.shutdown(wait=False, cancel_futures=True)
+            raise
         return future
 
     @property
