@@ -244,10 +244,10 @@ ODD_FILES = [
     ),
     OddFile(
         "r.txt",
-        "R's `write.table`: blanks, and one name less than columns",
+        "R's `write.table`: blanks, and one name fewer than columns",
         lines([f'"{name}"' for name in NAMES], header=('"height"', '"weight"'), sep=" "),
         "the first column names the rows",
-        note="one name less than there are columns",
+        note="one name fewer than there are columns",
         ids=NAMED,
     ),
     OddFile(
@@ -263,7 +263,7 @@ ODD_FILES = [
         "iris.csv",
         "No line of names, categories in the last column",
         "".join(f"{a},{b},{g}\n" for (a, b), g in zip(ROWS, GROUPS, strict=True)),
-        "the first line is a row, as its category comes again; columns are called x0, x1",
+        "the first line is a row: its category occurs again below; columns are called x0, x1",
         note="the first line holds numbers",
         columns=("x0", "x1"),
     ),

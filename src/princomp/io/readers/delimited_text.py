@@ -152,7 +152,7 @@ def _fitted(
             names = [*names, ""]
         elif width == len(names) + 1:
             names = ["", *names]
-            notes = ("line 1 has one name less than there are columns: the first one has none",)
+            notes = ("line 1 has one name fewer than there are columns: the first one has none",)
         elif width == len(names) - 1 and names[-1] == "":
             names = names[:-1]
     if len(names) == 1 and width > 1 and 2 * often > len(rows):
