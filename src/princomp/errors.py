@@ -131,7 +131,7 @@ _SYNONYMS = dict.fromkeys(("standard", "standardize", "standardise", "std", "zsc
 
 
 def nearest(value: object, known: Iterable[str]) -> str | None:
-    """Return the known word that is close to a value, whatever the case of its letters."""
+    """Return the known word that is close to a value, regardless of case."""
     if not isinstance(value, str):
         return None
     names = {name.casefold(): name for name in known}

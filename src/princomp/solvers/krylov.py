@@ -40,8 +40,8 @@ _BLOCKS, _FEWEST_BLOCKS = 8, 3
 # the gap; another digit costs a pass or two.
 _RESIDUAL = 1e-9
 # Largest difference between vᵀSw and wᵀSv that counts as rounding, in units of roundoff times the
-# first variance: 24 tables of up to 10⁶ numbers needed 3. It is also allowed so many times the
-# residuals, in which noise of the products shows.
+# first variance: 24 tables of up to 10⁶ numbers needed 3. Noise in the products shows in the
+# residuals, too, so _COVERED times the largest residual is allowed in addition.
 _ROUNDING_UNITS, _COVERED = 2000.0, 10.0
 # Rows that changed are refused at once from this difference on. Other rows of the same distribution
 # give about 1/√n.

@@ -75,7 +75,9 @@ class KrylovRoute:
 
         size = count.most if count.needs_all else _first_size(count.exact, p)
         start = _start(sketch, ready.product, single)
-        known = (ready.directions_of(slice(None)), ready.product)
+        known = None
+        if np.isfinite(ready.product).all():
+            known = ready.directions_of(slice(None)), ready.product
         while True:
             with one_blas_thread():
                 spectrum = solve_blocks(
@@ -86,7 +88,7 @@ class KrylovRoute:
                     tol=request.tol,
                     unit=float(np.finfo(precision).eps),
                     room=room_for(size, p, limit),
-                    known=known if np.isfinite(ready.product).all() else None,
+                    known=known,
                 )
             k = count(spectrum.times_power(2 * exponent), complete=size >= count.most)
             if k is not None:

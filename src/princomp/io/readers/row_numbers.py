@@ -1,7 +1,7 @@
 """The first column of a frame, where it numbers the rows instead of measuring them.
 
 It *numbers* the rows if its name says so, such as "id"; it *counts* them if its cells are 0, 1, …
-or 1, 2, …, whatever its name.
+or 1, 2, …, regardless of its name.
 """
 
 from __future__ import annotations
