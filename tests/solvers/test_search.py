@@ -479,3 +479,16 @@ def test_more_axes_than_columns_that_vary(solver):
     # Products of rows with such axes are rounding at most, and variances are their squares.
     assert (model.explained_variance_[2:] <= (16 * EPS) ** 2 * expected[0]).all()
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(6), atol=1e-14)
+
+
+def test_a_direction_short_in_one_image_and_long_in_another_is_kept():
+    """QR takes a block's directions in order: the first image may be mostly rounding."""
+    operator = np.diag(np.r_[100.0, 1.0, 1e-12, np.zeros(197)])
+    operator[0, 2] = operator[2, 0] = 1e-15
+    operator[1, 2] = operator[2, 1] = 1e-6
+    rng = np.random.default_rng(0)
+    found = lanczos(
+        lambda vectors: operator @ vectors, 200, 2, tol=1e-12, rng=rng, start=np.eye(200, 2)
+    )
+    error = operator @ found.vectors - found.vectors * found.values
+    assert np.linalg.norm(error, axis=0).max() <= 100 * 1e-12

@@ -115,8 +115,8 @@ class SearchSpace:
         """Make the next block from the images of the last one, and random vectors where needed.
 
         The images were swept twice. What they still share with the space grows as they are made
-        orthonormal: by more than 1 / ``_shortest``, and they are swept again. A direction that is
-        not longer than the rounding is replaced by a random one.
+        orthonormal: by more than 1 / ``_shortest``, and they are swept again. A direction in which
+        no image is longer than the rounding is replaced by a random one.
         """
         width = min(width, self.size - self.stop)
         if self._afresh:
@@ -124,7 +124,9 @@ class SearchSpace:
             self._block = self._outside(rng.standard_normal((width, self.size)))
             return
         block, triangle = factored(self._image)
-        lost = (np.abs(triangle.diagonal()) <= self._rounding) | ~np.isfinite(block).all(axis=1)
+        # A direction that is short in its own image may be long in later ones.
+        largest = np.abs(triangle).max(axis=1)
+        lost = (largest <= self._rounding) | ~np.isfinite(block).all(axis=1)
         if lost.any():
             block[lost] = rng.standard_normal((int(lost.sum()), block.shape[1]))
         block = block[:width]
