@@ -21,19 +21,19 @@ inline void add(const T *x, index count, index stride, index ahead, const double
                 const double *weights, double *sums, double *squares) {
     typedef typename Vector<T, lanes * int(sizeof(T))>::type V;
     typedef typename Vector<double, lanes * int(sizeof(double))>::type D;
-    const D from = *reinterpret_cast<const D *>(shift);
+    const D from = load<D>(shift);
     D sum = {}, square = {};
 #pragma GCC unroll 8
     for (index r = 0; r < count; ++r) {
         __builtin_prefetch(x + r * stride + ahead, 0, 2);
-        const V value = *reinterpret_cast<const V *>(x + r * stride);
+        const V value = load<V>(x + r * stride);
         const D away = __builtin_convertvector(value, D) - from;
         const D share = weighted ? away * weights[r] : away;
         sum += share;
         square += share * away;
     }
-    *reinterpret_cast<D *>(sums) += sum;
-    *reinterpret_cast<D *>(squares) += square;
+    store(sums, load<D>(sums) + sum);
+    store(squares, load<D>(squares) + square);
 }
 
 // Some columns of some rows.

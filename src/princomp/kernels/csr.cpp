@@ -57,7 +57,7 @@ template <int LINES, class In, class T, class I> void pass(const Pass<In, T, I> 
     V sum[N], shift[N];
     for (int i = 0; i < N; ++i) {
         sum[i] = V{};
-        shift[i] = w.shift ? at<V>(w.shift, i) : V{};
+        shift[i] = w.shift ? load<V>(w.shift, i) : V{};
     }
     for (index row = 0; row < w.rows; ++row) {
         const index start = index(w.ends[row]), stop = index(w.ends[row + 1]);
@@ -75,32 +75,32 @@ template <int LINES, class In, class T, class I> void pass(const Pass<In, T, I> 
                 }
                 const T *one = w.right + index(w.columns[e]) * w.step;
                 for (int i = 0; i < N; ++i)
-                    y[i] += T(w.values[e]) * at<V>(one, i);
+                    y[i] += T(w.values[e]) * load<V>(one, i);
                 if (e + 1 == stop)
                     break;
                 const T *two = w.right + index(w.columns[e + 1]) * w.step;
                 for (int i = 0; i < N; ++i)
-                    odd[i] += T(w.values[e + 1]) * at<V>(two, i);
+                    odd[i] += T(w.values[e + 1]) * load<V>(two, i);
             }
             for (int i = 0; i < N; ++i)
                 y[i] = y[i] + odd[i] - share * shift[i];
         } else {
             for (int i = 0; i < N; ++i)
-                y[i] = at<V>(w.middle + row * w.step, i);
+                y[i] = load<V>(w.middle + row * w.step, i);
         }
         if (w.factor)
             for (int i = 0; i < N; ++i)
                 y[i] *= T(w.factor[row]);
         if (w.right && w.middle)
             for (int i = 0; i < N; ++i)
-                at<V>(w.middle + row * w.step, i) = y[i];
+                store(w.middle + row * w.step, y[i], i);
         if (w.total) {
             for (int i = 0; i < N; ++i)
                 sum[i] += share * y[i];
             if ((row + 1) % FEW_ROWS == 0 || row + 1 == w.rows) {
                 T numbers[NUMBERS];
                 for (int i = 0; i < N; ++i) {
-                    at<V>(numbers, i) = sum[i];
+                    store(numbers, sum[i], i);
                     sum[i] = V{};
                 }
                 for (index i = 0; i < NUMBERS; ++i)
@@ -113,7 +113,7 @@ template <int LINES, class In, class T, class I> void pass(const Pass<In, T, I> 
                 if (!w.right && e + AHEAD < last)
                     fetch(w.into + index(w.columns[e + AHEAD]) * w.step, LINES);
                 for (int i = 0; i < N; ++i)
-                    at<V>(line, i) += T(w.values[e]) * y[i];
+                    store(line, load<V>(line, i) + T(w.values[e]) * y[i], i);
             }
     }
 }

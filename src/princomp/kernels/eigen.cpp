@@ -30,10 +30,10 @@ double dot(const double *a, const double *b, index count) {
     V sums[VECTORS] = {};
     for (index i = 0; i < count / lanes; i += VECTORS)
         for (index v = 0; v < VECTORS; ++v)
-            sums[v] += at<V>(a, i + v) * at<V>(b, i + v);
+            sums[v] += load<V>(a, i + v) * load<V>(b, i + v);
     double eight[EIGHT];
     for (index v = 0; v < VECTORS; ++v)
-        at<V>(eight, v) = sums[v];
+        store(eight, sums[v], v);
     return ((eight[0] + eight[4]) + (eight[2] + eight[6])) +
            ((eight[1] + eight[5]) + (eight[3] + eight[7]));
 }
@@ -41,19 +41,19 @@ double dot(const double *a, const double *b, index count) {
 // Subtract a times x and b times y.
 void subtract(double *to, double a, const double *x, double b, const double *y, index count) {
     for (index i = 0; i < count / lanes; ++i)
-        at<V>(to, i) -= a * at<V>(x, i) + b * at<V>(y, i);
+        store(to, load<V>(to, i) - (a * load<V>(x, i) + b * load<V>(y, i)), i);
 }
 
 void subtract(double *to, double a, const double *x, index count) {
     for (index i = 0; i < count / lanes; ++i)
-        at<V>(to, i) -= a * at<V>(x, i);
+        store(to, load<V>(to, i) - a * load<V>(x, i), i);
 }
 
 void turn(double *upper, double *lower, double cosine, double sine, index count) {
     for (index i = 0; i < count / lanes; ++i) {
-        const V above = at<V>(upper, i), below = at<V>(lower, i);
-        at<V>(lower, i) = sine * above + cosine * below;
-        at<V>(upper, i) = cosine * above - sine * below;
+        const V above = load<V>(upper, i), below = load<V>(lower, i);
+        store<V>(lower, sine * above + cosine * below, i);
+        store<V>(upper, cosine * above - sine * below, i);
     }
 }
 

@@ -44,14 +44,14 @@ void tile(const T *x, index stride, int last, index depth, const T *packed, inde
         for (int i = 0; i < height; ++i)
 #pragma GCC unroll 4
             for (int v = 0; v < wide; ++v)
-                sums[i][v] = at<const V>(out + i * out_stride, v);
+                sums[i][v] = load<V>(out + i * out_stride, v);
     for (index j = 0; j < depth; ++j) {
         V values[wide];
 #pragma GCC unroll 2
         for (int panel = 0; panel < panels; ++panel)
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; ++v)
-                values[panel * vectors + v] = at<const V>(packed + panel * apart + j * line, v);
+                values[panel * vectors + v] = load<V>(packed + panel * apart + j * line, v);
 #pragma GCC unroll 12
         for (int i = 0; i < height; ++i) {
             const T one = rows[i][j];
@@ -64,7 +64,7 @@ void tile(const T *x, index stride, int last, index depth, const T *packed, inde
     for (int i = 0; i < height; ++i)
 #pragma GCC unroll 4
         for (int v = 0; v < wide; ++v)
-            at<V>(out + i * out_stride, v) = sums[i][v];
+            store(out + i * out_stride, sums[i][v], v);
 }
 
 // One or two panels of the product, or some vectors of one, a tile after the other.

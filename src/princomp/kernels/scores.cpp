@@ -34,7 +34,7 @@ void block(const T *rows, index p, const T *axes, index padded, T *out, index k,
         V values[wide];
 #pragma GCC unroll 8
         for (int v = 0; v < wide; ++v)
-            values[v] = *reinterpret_cast<const V *>(axes + j * padded + v * lanes);
+            values[v] = load<V>(axes + j * padded + v * lanes);
 #pragma GCC unroll 8
         for (int i = 0; i < ROWS; ++i) {
             const T one = rows[i * apart + j];
@@ -48,7 +48,7 @@ void block(const T *rows, index p, const T *axes, index padded, T *out, index k,
             T *to = out + i * k + v * lanes;
             const index left = columns - v * lanes;
             if (left >= lanes)
-                *reinterpret_cast<V *>(to) = sums[i][v];
+                store(to, sums[i][v]);
             else
                 for (index c = 0; c < left; ++c)
                     to[c] = sums[i][v][c];

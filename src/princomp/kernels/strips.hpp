@@ -125,14 +125,14 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T
     V sums[ROWS][wide];
     for (int i = 0; i < ROWS; ++i)
         for (int v = 0; v < wide; ++v)
-            sums[i][v] = *reinterpret_cast<const V *>(y + i * padded + v * lanes);
+            sums[i][v] = load<V>(y + i * padded + v * lanes);
     for (index j = 0; j < width;) {
         next.call(j);
         for (const index stop = j + next.line < width ? j + next.line : width; j < stop; ++j) {
             V values[wide];
 #pragma GCC unroll 8
             for (int v = 0; v < wide; ++v)
-                values[v] = *reinterpret_cast<const V *>(q + j * padded + v * lanes);
+                values[v] = load<V>(q + j * padded + v * lanes);
 #pragma GCC unroll 8
             for (int i = 0; i < ROWS; ++i) {
                 const T one = strip[i * TILE<T> + j];
@@ -144,7 +144,7 @@ void forward(const T *strip, index width, const T *q, T *y, index padded, Next<T
     }
     for (int i = 0; i < ROWS; ++i)
         for (int v = 0; v < wide; ++v)
-            *reinterpret_cast<V *>(y + i * padded + v * lanes) = sums[i][v];
+            store(y + i * padded + v * lanes, sums[i][v]);
 }
 
 // Some columns: z (some, padded) += stripᵀ (some, ROWS) · values (ROWS). Inlined, or the values
@@ -158,7 +158,7 @@ add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
     for (int j = 0; j < some; ++j)
 #pragma GCC unroll 8
         for (int v = 0; v < wide; ++v)
-            sums[j][v] = *reinterpret_cast<const V *>(z + j * padded + v * lanes);
+            sums[j][v] = load<V>(z + j * padded + v * lanes);
 #pragma GCC unroll 8
     for (int i = 0; i < ROWS; ++i)
 #pragma GCC unroll 8
@@ -172,7 +172,7 @@ add_columns(const T *strip, const V (&values)[ROWS][wide], T *z, index padded) {
     for (int j = 0; j < some; ++j)
 #pragma GCC unroll 8
         for (int v = 0; v < wide; ++v)
-            *reinterpret_cast<V *>(z + j * padded + v * lanes) = sums[j][v];
+            store(z + j * padded + v * lanes, sums[j][v]);
 }
 
 // z (width, padded) += stripᵀ (width, ROWS) · y (ROWS, padded).
@@ -184,7 +184,7 @@ void backward(const T *strip, index width, const T *y, T *z, index padded, Next<
     V values[ROWS][wide];
     for (int i = 0; i < ROWS; ++i)
         for (int v = 0; v < wide; ++v)
-            values[i][v] = *reinterpret_cast<const V *>(y + i * padded + v * lanes);
+            values[i][v] = load<V>(y + i * padded + v * lanes);
     index j = 0;
     while (j + some <= width) {
         next.call(j);

@@ -279,23 +279,31 @@ constexpr index MIRRORED = princomp_sizes::wide_mirrored_rows;
                 turn(scatter, p, i, j);
 }
 
+// Memory at a multiple of 64 bytes, or null.
+#ifdef _WIN32
+inline void *aligned_alloc(std::size_t bytes) { return _aligned_malloc(bytes, 64); }
+inline void aligned_free(void *memory) { _aligned_free(memory); }
+#else
+inline void *aligned_alloc(std::size_t bytes) {
+    void *memory = nullptr;
+    return posix_memalign(&memory, 64, bytes) ? nullptr : memory;
+}
+inline void aligned_free(void *memory) { std::free(memory); }
+#endif
+
 // Memory that a thread keeps for its next block: fresh pages cost as much as the arithmetic.
 struct Room {
     void *memory = nullptr;
     std::size_t size = 0;
     void *of(std::size_t bytes) {
         if (bytes > size) {
-            std::free(memory);
-            size = 0;
-            if (posix_memalign(&memory, 64, bytes)) {
-                memory = nullptr;
-                return nullptr;
-            }
-            size = bytes;
+            aligned_free(memory);
+            memory = aligned_alloc(bytes);
+            size = memory ? bytes : 0;
         }
         return memory;
     }
-    ~Room() { std::free(memory); }
+    ~Room() { aligned_free(memory); }
 };
 thread_local Room room;
 

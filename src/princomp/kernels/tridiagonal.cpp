@@ -12,7 +12,7 @@
 
 #include <atomic>
 #include <cmath>
-#include <sched.h>
+#include <thread>
 
 namespace PRINCOMP_ISA {
 namespace {
@@ -261,7 +261,7 @@ struct Reduction {
 
     static void wait(int &turns) {
         if (++turns > 512)
-            sched_yield();
+            std::this_thread::yield();
 #if defined(__x86_64__)
         else
             __builtin_ia32_pause();

@@ -5,6 +5,8 @@
 
 #include "kernels.hpp"
 
+#include <cstring>
+
 namespace PRINCOMP_ISA {
 namespace {
 
@@ -17,8 +19,15 @@ constexpr index LINE = PRINCOMP_LINE;
 template <class T, int bytes> struct Vector {
     typedef T type __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));
 };
-template <class V> inline V &at(const void *from, index number) {
-    return static_cast<V *>(const_cast<void *>(from))[number];
+// The vector with this number in an array at any address. Clang forgets the alignment of a type
+// that is a template's argument, and would move whole vectors to aligned addresses only.
+template <class V> inline V load(const void *from, index number = 0) {
+    V v;
+    std::memcpy(&v, static_cast<const char *>(from) + number * index(sizeof(V)), sizeof(V));
+    return v;
+}
+template <class V> inline void store(void *to, V v, index number = 0) {
+    std::memcpy(static_cast<char *>(to) + number * index(sizeof(V)), &v, sizeof(V));
 }
 
 } // namespace
