@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from oracle import EPS, LONG, truth
+from oracle import EPS, LONG, truths
 
 from princomp.core import fitted_model
 from princomp.errors import PrincompError
@@ -63,7 +63,7 @@ def promise_of(model):
     return Promise(spectrum.roundoff, spectrum.squared, residuals, complete)
 
 
-def _worst(check, error, claim, detail):
+def compared(check, error, claim, detail):
     """The Finding of the largest error over its claim."""
     error, claim = np.atleast_1d(np.abs(error)), np.atleast_1d(claim)
     claim = np.broadcast_to(claim, error.shape)
@@ -76,18 +76,27 @@ def _worst(check, error, claim, detail):
     return Finding(check, float(ratio.ravel()[i]), detail(i) if ratio.max() > 1 else "")
 
 
-def findings_of(fit):
-    """All Findings on a model, held against what is true of its rows. May raise what it raises."""
+def question_of(fit):
+    """What `oracle.truth` is asked about the rows of a Fit."""
+    scale, center = getattr(fit.model, "scale", None), getattr(fit.model, "center", True)
+    return fit.rows, fit.weights, scale, center
+
+
+def findings_of(fit, right=None):
+    """All Findings on a Fit, held against what is true of its rows. May raise what it raises.
+
+    ``right`` is their Truth, where it is known already.
+    """
     if fit.wrongly:
         return [Finding("refused", np.inf, fit.wrongly)]
-    model = fit.model
-    _ = model.explained_variance_  # where it was not solved yet
-    scale, center = getattr(model, "scale", None), getattr(model, "center", True)
     with np.errstate(all="ignore"):
-        right = truth(fit.rows, fit.weights, scale=scale, center=center)
+        if fit.judge is not None:
+            return fit.judge()
+        _ = fit.model.explained_variance_  # where it was not solved yet
+        right = truths([question_of(fit)])[0] if right is None else right
         if not (right.divisor > 0).all():
             return [Finding("a constant column was scaled", np.inf)]
-        return _judged(model, fit, right)
+        return judged(fit, right)
 
 
 def worst_of(findings):
@@ -95,13 +104,15 @@ def worst_of(findings):
     return max(findings, key=lambda one: one.ratio)
 
 
-def _judged(model, fit, truth):
+def judged(fit, truth):
+    """All Findings on the model of a Fit, held against a Truth."""
+    model = fit.model
     promise = promise_of(model)
-    found = [_variances(model, promise, truth), _total(model, promise, truth)]
+    found = [variances_judged(model, promise, truth), total_judged(model, promise, truth)]
     if not hasattr(model, "components_") or not len(model.components_):
         return found
     found += [
-        _fraction(model, promise, truth),
+        fraction_judged(model, promise, truth),
         _axes(model, promise, truth),
         _orthogonality(model),
         _angles(model, promise, truth),
@@ -127,7 +138,7 @@ def _claims(promise, truth, values, answer):
     return each + promise.residuals[: len(values)] * first + slack + _QUANTUM
 
 
-def _variances(model, promise, truth):
+def variances_judged(model, promise, truth):
     answer = np.asarray(model.explained_variance_)
     true = np.zeros(max(len(answer), len(truth.variances)), LONG)
     true[: len(truth.variances)] = truth.variances
@@ -147,21 +158,21 @@ def _variances(model, promise, truth):
         right, claim = float(true[i]), float(claims[i])
         return f"λ{i + 1} {answer[i]:.6g}, right: {right:.6g}, claimed ±{claim:.1e}"
 
-    return _worst("variance", error, claims, detail)
+    return compared("variance", error, claims, detail)
 
 
-def _total(model, promise, truth):
+def total_judged(model, promise, truth):
     answer, true = model.total_variance_ if hasattr(model, "total_variance_") else None, truth.total
     if answer is None:
         return Finding("total variance", 0.0)
     size = max(LONG(true), LONG(answer))
     claim = (promise.roundoff + truth.slack) * size + _QUANTUM * len(truth.divisor)
-    return _worst(
+    return compared(
         "total variance", answer - true, claim, lambda _: f"{answer:.6g}, right: {true:.6g}"
     )
 
 
-def _fraction(model, promise, truth):
+def fraction_judged(model, promise, truth):
     wanted, k = model.n_components, model.n_components_
     if not isinstance(wanted, float) or not truth.total > 0 or not promise.complete:
         return Finding("number of components", 0.0)
@@ -169,7 +180,7 @@ def _fraction(model, promise, truth):
     claim = k * promise.roundoff + promise.residuals.sum() + EPS
     lacks = wanted - rates[min(k, len(rates)) - 1]
     spare = rates[k - 2] - wanted if k > 1 else -1.0
-    return _worst(
+    return compared(
         "number of components",
         max(float(lacks), float(spare), 0.0),
         claim,
@@ -188,7 +199,7 @@ def _axes(model, promise, truth):
     error = np.sqrt((away.astype(LONG) ** 2).sum(axis=1)).astype(float)
     stored = float(np.finfo(model.components_.dtype).eps)
     claim = 2 * promise.roundoff + promise.residuals + stored + 2 * truth.slack
-    return _worst("axis", error, claim, lambda i: f"axis {i + 1}: residual {error[i]:.1e}")
+    return compared("axis", error, claim, lambda i: f"axis {i + 1}: residual {error[i]:.1e}")
 
 
 def _orthogonality(model):
@@ -197,7 +208,7 @@ def _orthogonality(model):
     error = np.abs(axes @ axes.T - np.eye(k)).max(initial=0)
     stored = float(np.finfo(model.components_.dtype).eps)
     claim = model.certificate_.orthogonality + stored * max(4, np.sqrt(p))
-    return _worst("orthogonality", float(error), claim, lambda _: f"{float(error):.1e}")
+    return compared("orthogonality", float(error), claim, lambda _: f"{float(error):.1e}")
 
 
 def _angles(model, promise, truth):
@@ -217,7 +228,7 @@ def _angles(model, promise, truth):
     away = answer - np.sign(inner)[:, None] * truth.axes[: len(answer)]
     error = np.sqrt((away**2).sum(axis=1)).astype(float) * sound
     claim = _DIGITS + float(np.finfo(answer.dtype).eps) * 4
-    return _worst("angle", error, claim, lambda i: f"axis {i + 1}: {error[i]:.1e}")
+    return compared("angle", error, claim, lambda i: f"axis {i + 1}: {error[i]:.1e}")
 
 
 def _mean(model, promise, fit, truth):
@@ -227,7 +238,7 @@ def _mean(model, promise, fit, truth):
     claim = promise.roundoff * spread + EPS * np.abs(truth.near) + _QUANTUM
     claim = claim + _lost_of_mean(model.summary_, fit.rows)
     error = (model.mean_ - truth.near) - truth.offset
-    return _worst("mean", error, claim, lambda j: f"column {j}: {float(error[j]):.1e} off")
+    return compared("mean", error, claim, lambda j: f"column {j}: {float(error[j]):.1e} off")
 
 
 def _lost_of_mean(summary, rows):
@@ -250,7 +261,7 @@ def _scores(model, promise, fit, truth):
     step = max(1, len(fit.rows) // _ROWS)
     rows = fit.rows[::step]
     try:
-        answer = model.transform(rows)
+        answer = model.transform(rows) if fit.scores is None else fit.scores()[::step]
     except PrincompError:
         return Finding("scores", 0.0)
     unit = max(float(np.finfo(kind).eps) for kind in (answer.dtype, model.components_.dtype))
@@ -271,4 +282,4 @@ def _scores(model, promise, fit, truth):
         lost = np.ones(wide.shape[1]) * _lost_of_mean(model.summary_, fit.rows)
         claim = claim + np.sqrt(((lost / truth.divisor) ** 2).sum())
     error = answer - right
-    return _worst("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")
+    return compared("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")

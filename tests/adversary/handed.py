@@ -30,6 +30,8 @@ SOURCES = {
     "torch": 0.08,
     "partitions": 0.04,
 }
+# Forms of rows that are on an engine.
+ON_ENGINES = ("dask", "torch", "partitions")
 # What rows come in when they come in batches.
 BATCHES = ("array", "array", "fortran", "csr", "csc", "reversed", "strided", "torch")
 
@@ -43,6 +45,16 @@ def batch_form(rng):
 def handed(rows, form, folder, cuts=()):
     """Rows (n, p) in a form; ``cuts`` are where batches or partitions end."""
     return _FORMS[form](rows, folder, cuts)
+
+
+def scores_on_engine(model, rows, form, cuts):
+    """Scores of rows that are on an engine, as an array."""
+    if form == "torch":
+        return np.asarray(model.transform(_torch(rows, "", cuts)))
+    name = "on_dask" if form == "dask" else "on_partitions"
+    if form != "dask" and rows.dtype.char not in "fd":
+        rows = rows.astype(np.float64)
+    return _called(name, "transform")(model, np.split(rows, cuts))
 
 
 def _array(rows, folder, cuts):
@@ -109,10 +121,14 @@ def _callable(rows, folder, cuts):
     return lambda: _iterator(rows, folder, cuts)
 
 
-def _engine(name, function, rows, cuts):
+def _called(name, function):
     if ENGINES not in sys.path:
         sys.path.insert(0, ENGINES)
-    return getattr(__import__(name), function)(np.split(rows, cuts))
+    return getattr(__import__(name), function)
+
+
+def _engine(name, function, rows, cuts):
+    return _called(name, function)(np.split(rows, cuts))
 
 
 def _dask(rows, folder, cuts):

@@ -10,7 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from kernel_oracle import Kernel
+from kernel_route_cases import exact_judged
 from oracle import LONG
+from robust_cases import robust_judged, watched
 from runs import Fit
 
 from princomp import PCA, KernelPCA
@@ -450,6 +453,31 @@ def equal_rows_far_from_the_origin_in_a_polynomial_kernel(folder):
     distance = np.sqrt(LONG(square.numerator) / LONG(square.denominator))
     model = KernelPCA(2, kernel="poly", gamma=0.1, degree=3, coef0=1, eigen_solver="arpack").fit(X)
     return Fit(model, np.where(second, distance, LONG(0))[:, None], None)
+
+
+def _far_from_most(name, solver):
+    """Arguments of near rows are differences of larger numbers, as far as their mean is away."""
+    X = _normal(600, 3)
+    X[0] += 1e6
+    model = KernelPCA(3, kernel=name, gamma=0.1, eigen_solver=solver).fit(X)
+    kernel = Kernel(name, 0.1, 1, 0)
+    return Fit(model, X, None, judge=lambda: exact_judged(model, kernel, X, X, None))
+
+
+def a_row_far_from_the_others_in_a_gaussian_kernel(folder):
+    return _far_from_most("rbf", "dense")
+
+
+def a_row_far_from_the_others_in_a_gaussian_kernel_by_lanczos(folder):
+    return _far_from_most("rbf", "arpack")
+
+
+def robust_divisors_of_columns_far_from_the_origin(folder):
+    X = 1e9 + 1e-3 * _normal(40, 5)
+    options = {"n_components": 2, "scale": "mad", "support": 1.0}
+    model, steps = watched(X, options)
+    order = np.arange(40)[::-1]
+    return Fit(model, X, None, judge=lambda: robust_judged(model, X, options, steps, 3, order))
 
 
 KNOWN = [

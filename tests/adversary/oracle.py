@@ -50,6 +50,28 @@ class Truth:
 
 def truth(rows, weights=None, *, scale=None, center=True):
     """The Truth of rows (n, p) with weights (n,)."""
+    return truths([(rows, weights, scale, center)])[0]
+
+
+def truths(cases):
+    """The Truth of each of many cases (rows, weights, scale, center), together by their shape."""
+    found, groups = [prepared(*case) for case in cases], {}
+    for one in found:
+        side = min(one.rows.shape)
+        if side <= _SIDE and one.rows.size * side <= _WORK:
+            groups.setdefault(one.rows.shape, []).append(one)
+            continue
+        one.rows = one.rows.astype(np.float64)
+        one.variances = scipy.linalg.svdvals(one.rows) ** 2 / one.degrees
+        one.slack = max(side, 16) * EPS
+    for group in groups.values():
+        for one, (sigma, axes) in zip(group, svd_of([one.rows for one in group]), strict=True):
+            one.variances, one.axes = sigma**2 / one.degrees, axes
+    return found
+
+
+def prepared(rows, weights, scale, center):
+    """The Truth of rows (n, p) but for their variances and axes."""
     rows = np.asarray(rows)
     if weights is not None:
         rows, weights = rows[weights > 0], weights[weights > 0].astype(LONG)
@@ -65,80 +87,70 @@ def truth(rows, weights=None, *, scale=None, center=True):
     offset = (weight[:, None] * away).sum(axis=0) / weight.sum()
     away -= offset
     spread = (weight[:, None] * away**2).sum(axis=0) / degrees
-    divisor = _divisor(scale, spread, rows)
+    divisor = divisor_of(scale, spread, rows)
     analysed = away if center else wide
     with np.errstate(divide="ignore", invalid="ignore"):
         analysed = analysed / divisor
     if weights is not None:
         analysed = analysed * np.sqrt(weight)[:, None]
-    side = min(analysed.shape)
-    exact = side <= _SIDE and analysed.size * side <= _WORK
     if not np.isfinite(analysed).all():  # divided by the spread of a constant column
         analysed = np.zeros_like(analysed)
-    if not exact:
-        analysed = analysed.astype(np.float64)
-    sigma, axes = _svd(analysed) if exact else (scipy.linalg.svdvals(analysed), None)
-    slack = 64 * LONG_EPS if exact else max(side, 16) * EPS
-    return Truth(
-        analysed,
-        near,
-        offset,
-        divisor,
-        float(degrees),
-        spread,
-        sigma**2 / degrees,
-        axes,
-        slack,
-    )
+    slack = 64 * LONG_EPS
+    unknown = np.zeros(0, LONG), None
+    return Truth(analysed, near, offset, divisor, float(degrees), spread, *unknown, slack)
 
 
-def _divisor(scale, spread, rows):
+def divisor_of(scale, spread, rows):
+    """Divisors (p,) of columns with variances ``spread``, as ``scale`` of a PCA says."""
     if scale is None:
         return np.ones(len(spread), LONG)
+    if not isinstance(scale, str):
+        return np.asarray(scale, dtype=LONG)
     if scale == "unit":
         return np.sqrt(spread)
     if scale == "pareto":
         return np.sqrt(np.sqrt(spread))
-    if scale == "range":
-        return rows.max(axis=0).astype(LONG) - rows.min(axis=0).astype(LONG)
-    return np.asarray(scale, dtype=LONG)
+    return rows.max(axis=0).astype(LONG) - rows.min(axis=0).astype(LONG)
 
 
-def _svd(matrix):
-    """Singular values, descending, and right singular vectors as rows (None for wide matrices)."""
-    wide = matrix.shape[0] < matrix.shape[1]
-    columns = np.ascontiguousarray(matrix if wide else matrix.T)  # each column is a row here
-    size = np.abs(columns).max(initial=LONG(0))
-    if not size > 0:
-        return np.zeros(len(columns), LONG), None
-    found, turn = _rotated(_triangle(columns / size))
-    sigma = np.sqrt((found**2).sum(axis=1))
-    order = np.argsort(-sigma, kind="stable")
-    return sigma[order] * size, None if wide else turn[order]
+def svd_of(matrices):
+    """Singular values, descending, and right singular vectors as rows, of each of equal shapes.
+
+    The vectors are None for wide matrices and for zeros.
+    """
+    stack = np.stack(matrices)
+    wide = stack.shape[1] < stack.shape[2]
+    columns = np.ascontiguousarray(stack if wide else stack.swapaxes(1, 2))  # rows here
+    size = np.abs(columns).max(axis=(1, 2), initial=LONG(0))
+    found, turn = _rotated(_triangle(columns / np.where(size > 0, size, 1)[:, None, None]))
+    sigma = np.sqrt((found**2).sum(axis=2)) * size[:, None]
+    order = np.argsort(-sigma, axis=1, kind="stable")
+    known = (size > 0) if not wide else np.zeros(len(size), bool)
+    each = zip(sigma, turn, order, known, strict=True)
+    return [(s[o], t[o] if right else None) for s, t, o, right in each]
 
 
 def _triangle(columns):
-    """R of a QR decomposition, its columns as rows (q, q), of columns (q, m) with m ≥ q."""
+    """R of QR decompositions, columns as rows (b, q, q), of columns (b, q, m) with m ≥ q."""
     left = columns.copy()
-    q = len(left)
+    q = left.shape[1]
     for j in range(q):
-        v = left[j, j:].copy()
-        length = np.sqrt((v**2).sum())
-        if length == 0:
-            continue
-        alpha = -length if v[0] > 0 else length
-        v[0] -= alpha
-        square = (v**2).sum()
-        rest = left[j + 1 :, j:]
-        rest -= ((rest * v).sum(axis=1) * (2 / square))[:, None] * v
-        left[j, j], left[j, j + 1 :] = alpha, 0
-    return left[:, :q]
+        v = left[:, j, j:].copy()
+        alpha = np.sqrt((v**2).sum(axis=1)) * np.where(v[:, 0] > 0, LONG(-1), LONG(1))
+        v[:, 0] -= alpha
+        square = (v**2).sum(axis=1)
+        factor = np.where(square > 0, 2 / np.where(square > 0, square, 1), 0)
+        rest = left[:, j + 1 :, j:]
+        rest -= ((rest * v[:, None]).sum(axis=2) * factor[:, None])[..., None] * v[:, None]
+        left[:, j, j], left[:, j, j + 1 :] = alpha, 0
+    return left[..., :q]
 
 
 def _rotated(columns):
-    """Columns (q, q) turned until they are orthogonal, and the rows of the turn."""
-    q = len(columns)
-    turn = np.eye(q, dtype=LONG)
+    """Columns (b, q, q) turned until they are orthogonal, and the rows of the turns."""
+    b, q, _ = columns.shape
+    turn = np.tile(np.eye(q, dtype=LONG), (b, 1, 1))
+    both = np.concatenate([columns, turn], axis=2)
     players = np.arange(q + q % 2)
     for _ in range(60):
         worst = 0.0
@@ -146,24 +158,26 @@ def _rotated(columns):
             half = len(players) // 2
             i, j = players[:half], players[half:][::-1]
             real = (i < q) & (j < q)
-            i, j = i[real], j[real]
-            a, b = columns[i], columns[j]
-            aa, bb, ab = (a * a).sum(axis=1), (b * b).sum(axis=1), (a * b).sum(axis=1)
-            size = np.sqrt(aa * bb)
-            away = np.where(size > 0, np.abs(ab) / np.where(size > 0, size, 1), 0)
-            worst = max(worst, float(away.max(initial=0)))
-            some = away > LONG_EPS
-            if some.any():
-                i, j, aa, bb, ab = i[some], j[some], aa[some], bb[some], ab[some]
-                zeta = (bb - aa) / (2 * ab)
-                sign = np.where(zeta >= 0, LONG(1), LONG(-1))
-                tangent = sign / (np.abs(zeta) + np.sqrt(1 + zeta**2))
-                cosine = (1 / np.sqrt(1 + tangent**2))[:, None]
-                sine = tangent[:, None] * cosine
-                for rows in (columns, turn):
-                    a, b = rows[i], rows[j]
-                    rows[i], rows[j] = cosine * a - sine * b, sine * a + cosine * b
+            worst = max(worst, _turned(both, i[real], j[real], q))
             players = np.concatenate([players[:1], players[-1:], players[1:-1]])
         if worst <= 8 * LONG_EPS:
             break
-    return columns, turn
+    return both[..., :q], both[..., q:]
+
+
+def _turned(both, i, j, q):
+    """Make columns i and j orthogonal, in place; the largest cosine that there was."""
+    one, other = both[:, i], both[:, j]
+    a, b = one[..., :q], other[..., :q]
+    aa, bb, ab = (a * a).sum(axis=2), (b * b).sum(axis=2), (a * b).sum(axis=2)
+    size = np.sqrt(aa * bb)
+    away = np.where(size > 0, np.abs(ab) / np.where(size > 0, size, 1), 0)
+    some = away > LONG_EPS
+    if some.any():
+        zeta = (bb - aa) / np.where(some, 2 * ab, 1)
+        sign = np.where(zeta >= 0, LONG(1), LONG(-1))
+        tangent = np.where(some, sign / (np.abs(zeta) + np.sqrt(1 + zeta**2)), 0)
+        cosine = (1 / np.sqrt(1 + tangent**2))[..., None]
+        sine = tangent[..., None] * cosine
+        both[:, i], both[:, j] = cosine * one - sine * other, sine * one + cosine * other
+    return float(away.max(initial=0))

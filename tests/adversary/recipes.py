@@ -30,7 +30,41 @@ SEQUENCES = {
     "truncated": 0.03,
     "saved": 0.04,
     "kernel": 0.04,
+    "any kernel": 0.08,
+    "nystrom": 0.04,
+    "features": 0.03,
+    "robust": 0.03,
+    "missing": 0.06,
+    "diagnosed": 0.1,
+    "bootstrapped": 0.03,
+    "incremental": 0.03,
+    "engine": 0.03,
 }
+# The same for small problems: a robust fit, or many steps of EM, take as long as a hundred others.
+SMALL = {**SEQUENCES, "robust": 0.002, "missing": 0.004}
+# Forms of rows that need no file and no library.
+QUICK = (
+    "array",
+    "fortran",
+    "reversed",
+    "strided",
+    "big endian",
+    "csr",
+    "csc",
+    "iterator",
+    "callable",
+)
+KERNELS = {
+    "linear": 0.2,
+    "poly": 0.2,
+    "rbf": 0.25,
+    "laplacian": 0.1,
+    "cosine": 0.1,
+    "chi2": 0.05,
+    "sigmoid": 0.02,
+    "precomputed": 0.08,
+}
+BATCHWISE = ("partial_fit", "fit, then partial_fit", "merge", "forget", "decay", "incremental")
 # Summaries that rows can be added to, whatever the data.
 ONLINE = ("auto", "covariance_eigh", "full")
 _BATCHWISE = (*ONLINE, "sketch")
@@ -58,6 +92,12 @@ DRAWS = {
     "extra": lambda rng: round(float(rng.uniform(0, 8)), 2),
     "others": lambda rng: bool(rng.random() < 0.5),
     "empty": lambda rng: bool(rng.random() < 0.15),
+    "kernel": lambda rng: one_of(rng, KERNELS),
+    # log₁₀ of γ for rows of size 1, and the degree less 1 of a polynomial.
+    "gamma": lambda rng: round(float(rng.uniform(-4, 4)), 2),
+    "degree": lambda rng: int(rng.integers(0, 3)),
+    "method": lambda rng: one_of(rng, {"em": 0.75, "nipals": 0.25}),
+    "holes": lambda rng: round(float(rng.uniform(0.01, 0.4)), 3),
 }
 
 _ALL = {**tables.DRAWS, **DRAWS}
@@ -74,7 +114,7 @@ def draw(rng):
 def feasible(recipe):
     """The recipe with a solver that supports its calls, and few rows where n² is computed."""
     sequence, solver = recipe["sequence"], recipe["solver"]
-    batches = sequence in ("partial_fit", "fit, then partial_fit", "merge", "forget", "decay")
+    batches = sequence in BATCHWISE
     if batches and solver not in _BATCHWISE:
         recipe = {**recipe, "solver": "auto"}
     if solver == "row_gram" or sequence == "kernel":
@@ -83,14 +123,25 @@ def feasible(recipe):
 
 
 def recipe_of(name):
-    """The recipe of a case: a seed, and the seeds of changes after dots."""
-    first, *changes = map(int, str(name).split("."))
-    rng = np.random.default_rng([0, first])
-    recipe = of_a_theme({**tables.draw(rng), **draw(rng)}, rng)
+    """The recipe of a case: a seed, and the seeds of changes after dots; "s" for a small one."""
+    first, *changes = str(name).split(".")
+    if first.startswith("s"):
+        recipe = small(np.random.default_rng([8, int(first[1:])]))
+    else:
+        rng = np.random.default_rng([0, int(first)])
+        recipe = of_a_theme({**tables.draw(rng), **draw(rng)}, rng)
     recipe = feasible(tables.fitted_to_limits(recipe))
     for seed in changes:
-        recipe = mutated(recipe, np.random.default_rng([3, seed]))
+        recipe = mutated(recipe, np.random.default_rng([3, int(seed)]))
     return recipe
+
+
+def small(rng):
+    """A recipe of up to 8 rows and columns, in forms that take little time."""
+    recipe = {**tables.draw(rng), **draw(rng), "sequence": one_of(rng, SMALL)}
+    n, p = int(rng.integers(2, 9)), int(rng.integers(1, 9))
+    source = recipe["source"] if recipe["source"] in QUICK else "array"
+    return {**recipe, "n": n, "p": p, "period": int(rng.integers(2, 9)), "source": source}
 
 
 def mutated(recipe, rng):

@@ -5,16 +5,22 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, pairwise
 from typing import Any
 
+import bootstrap_cases
+import diagnosed_cases
+import kernel_route_cases
+import missing_cases
 import numpy as np
-from handed import batch_form, handed
+import robust_cases
+from handed import ON_ENGINES, batch_form, handed, scores_on_engine
 from oracle import LONG
 from recipes import ONLINE
 
-from princomp import PCA, KernelPCA, load
+from princomp import PCA, IncrementalPCA, KernelPCA, load
 from princomp.errors import PrincompError
 from princomp.summaries import Columns
 
@@ -28,13 +34,17 @@ _MOST_OF_A_POLYNOMIAL = 4
 class Fit:
     """A model, and which rows of what weights it stands for.
 
-    ``wrongly`` says what was refused that must not be.
+    ``wrongly`` says what was refused that must not be. ``judge`` gives the Findings of models that
+    promise something else than a PCA, and ``scores`` the scores of all rows where an engine has
+    them.
     """
 
     model: Any
     rows: np.ndarray
     weights: np.ndarray | None
     wrongly: str = ""
+    judge: Callable[[], list] | None = None
+    scores: Callable[[], np.ndarray] | None = None
 
 
 def run(recipe, rows, weights, folder):
@@ -203,6 +213,46 @@ class _Calls:
         model = KernelPCA(k, kernel="poly", **options).fit(X)
         return self.done(model, monomials(self.rows, gamma, degree, coef0))
 
+    # ---- other estimators, and what is computed from a model: see the modules ---
+
+    def _judged(self, run):
+        model, judge = run(self)
+        return Fit(model, self.rows, self.weights, self.wrongly, judge)
+
+    def any_kernel(self):
+        return self._judged(kernel_route_cases.exact)
+
+    def nystrom(self):
+        return self._judged(kernel_route_cases.nystrom)
+
+    def features(self):
+        return self._judged(kernel_route_cases.features)
+
+    def robust(self):
+        return self._judged(robust_cases.robust)
+
+    def missing(self):
+        return self._judged(missing_cases.missing)
+
+    def diagnosed(self):
+        return self._judged(diagnosed_cases.diagnosed)
+
+    def bootstrapped(self):
+        return self._judged(bootstrap_cases.bootstrapped)
+
+    def incremental(self):
+        k = self.model().n_components
+        return self.done(self.batches(IncrementalPCA(k if isinstance(k, int) else None)))
+
+    def engine(self):
+        """Rows are on an engine, and so are their scores."""
+        form = self.recipe["source"] if self.recipe["source"] in ON_ENGINES else "partitions"
+        X, weights = self.given(form=form)
+        model = self.model().fit(X, **weights)
+        fit, cuts = self.done(model), self.cuts(len(self.rows))
+        fit.scores = lambda: scores_on_engine(model, self.rows, form, cuts)
+        return fit
+
     def _must(self, model, call, solvers, removed=None):
         """What a fit with these parameters can do must not depend on its rows.
 
@@ -215,6 +265,8 @@ class _Calls:
         except PrincompError as error:
             if not kept or self.scale is not None or type(error).__name__ == "NotFiniteError":
                 raise
+            if self.weights is not None and self.weights.sum() <= 1:
+                raise  # too few rows for a variance
             if "fraction" in str(error) and _nothing_is_left(self.rows, self.weights, removed):
                 raise
             return Fit(None, self.rows, self.weights, f"{type(error).__name__}: {error}")

@@ -1,12 +1,13 @@
 """A search for wrong answers: random recipes, and changes of those that came nearest to one.
 
     python tests/adversary/search.py --minutes 30            one process a processor
+    python tests/adversary/search.py --small 100000          so many problems of up to 8 × 8
     python tests/adversary/search.py --case 7.3.12           one case again, with all it found
     python tests/adversary/search.py --recipe "{'n': 8, …}"  the same of a recipe
 
-Case 7 is drawn with seed 7; case 7.3.12 is case 7 changed with seed 3, then with seed 12. The exit
-status is 1 where an error was more than ten times what the certificate claims, and where a case
-crashed or took longer than --limit.
+Case 7 is drawn with seed 7; case 7.3.12 is case 7 changed with seed 3, then with seed 12; case s7
+is a small problem drawn with seed 7. The exit status is 1 where an error was more than ten times
+what the certificate claims, and where a case crashed or took longer than --limit.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import ast
 import contextlib
+import signal
 import sys
 import tempfile
 import time
@@ -31,7 +33,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 import tables
-from claims import FACTOR, Finding, findings_of, worst_of
+from claims import FACTOR, Finding, findings_of, question_of, worst_of
+from oracle import truths
 from recipes import recipe_of
 from runs import run
 
@@ -39,8 +42,11 @@ from princomp.errors import ConstantColumnError, PrincompError
 
 # Cases that are changed further, and how often one is, instead of a new one being drawn.
 _KEPT, _CHANGED = 32, 0.5
-# Seconds after which a case is taken to hang: all but few take less than one.
-_LIMIT = 300.0
+# Seconds of the processor after which a case is taken to hang: all but few take less than one. And
+# so many times as many seconds by the clock, of a process that waits for ever.
+_LIMIT, _WAITING = 300.0, 10.0
+# Small problems that are compared together.
+_BATCH = 256
 _SPAWN = get_context("spawn")
 
 
@@ -76,22 +82,50 @@ class Outcome:
 
 def attacked(recipe, name=""):
     """The Outcome of a recipe."""
-    rows, weights = tables.rows_of(recipe)
-    before = rows.copy()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            fit = run(recipe, rows, weights, folder)
-        except ConstantColumnError as error:
-            # Right where a column is constant.
-            spread = (rows if weights is None else rows[weights > 0]).astype(np.longdouble)
-            wrong = bool((spread != spread[0]).any(axis=0).all()) and recipe["sequence"] == "fit"
-            return _refusal(recipe, name, error, wrong)
-        except PrincompError as error:
-            return _refusal(recipe, name, error, False)
-        except Exception as error:
-            return _refusal(recipe, name, error, True)
-        return _compared(recipe, name, fit, not (before == rows).all())
+        fit, changed = _fitted(recipe, name, folder)
+        return fit if isinstance(fit, Outcome) else _compared(recipe, name, fit, changed)
+
+
+def attacked_together(recipes):
+    """The Outcomes of recipes by name; what is true of their rows is found for all at once."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fits = {name: _fitted(recipe, name, folder) for name, recipe in recipes.items()}
+        plain = [
+            (name, fit)
+            for name, (fit, _) in fits.items()
+            if not isinstance(fit, Outcome) and fit.judge is None and not fit.wrongly
+            if fit.weights is None or fit.weights.any()
+        ]
+        with np.errstate(all="ignore"):
+            right = truths([question_of(fit) for _, fit in plain])
+        known = dict(zip([name for name, _ in plain], right, strict=True))
+        return [
+            fit
+            if isinstance(fit, Outcome)
+            else _compared(recipes[name], name, fit, changed, known.get(name))
+            for name, (fit, changed) in fits.items()
+        ]
+
+
+def _fitted(recipe, name, folder):
+    """The Fit of a recipe, and whether it changed its rows; or the Outcome where it was refused."""
+    rows, weights = tables.rows_of(recipe)
+    before = rows.copy()
+    try:
+        fit = run(recipe, rows, weights, folder)
+    except ConstantColumnError as error:
+        # Right where a column is constant.
+        spread = (rows if weights is None else rows[weights > 0]).astype(np.longdouble)
+        wrong = bool((spread != spread[0]).any(axis=0).all()) and recipe["sequence"] == "fit"
+        return _refusal(recipe, name, error, wrong), False
+    except PrincompError as error:
+        return _refusal(recipe, name, error, False), False
+    except Exception as error:
+        return _refusal(recipe, name, error, True), False
+    return fit, not (before == rows).all()
 
 
 def _refusal(recipe, name, error, wrong):
@@ -103,10 +137,10 @@ def _refusal(recipe, name, error, wrong):
     return Outcome(name, recipe, found, [found], text, recipe["solver"])
 
 
-def _compared(recipe, name, fit, changed):
+def _compared(recipe, name, fit, changed, right=None):
     try:
-        findings = findings_of(fit)
-        plan = None if fit.wrongly else fit.model.plan_
+        findings = findings_of(fit, right)
+        plan = getattr(fit.model, "plan_", None)
     except PrincompError as error:
         return _refusal(recipe, name, error, False)
     except Exception as error:  # of a fit that is solved when it is read
@@ -114,15 +148,18 @@ def _compared(recipe, name, fit, changed):
     if changed:
         findings.append(Finding("the input was changed", np.inf))
     route = f"{getattr(plan, 'summary', 'kernel')}, {getattr(plan, 'solver', '')}"
-    route = recipe["solver"] if plan is None else route
+    route = (type(fit.model).__name__ if fit.model else recipe["solver"]) if plan is None else route
     return Outcome(name, recipe, worst_of(findings), findings, fit.wrongly, route)
 
 
 # ---- the search -------------------------------------------------------------------------
 
 
-def _search(first_seed, until, report):
-    """Try case after case; ``report`` gets the name of each before it, and its Outcome after it."""
+def _search(first_seed, until, limit, report):
+    """Try case after case; ``report`` gets the name of each before it, and its Outcome after it.
+
+    A signal ends the process where a case takes more than ``limit`` seconds of the processor.
+    """
     rng, near, seed = np.random.default_rng([4, first_seed]), {}, first_seed
     while seed == first_seed or time.time() < until:
         if near and rng.random() < _CHANGED:
@@ -132,6 +169,8 @@ def _search(first_seed, until, report):
             parent, name = None, str(seed)
             seed += 1
         report(name)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, limit)
         try:
             outcome = attacked(recipe_of(name), name)
         except Exception as error:
@@ -153,11 +192,11 @@ def _without_answer(name, what):
 class _Worker:
     """A process that searches. A case that hangs or crashes costs this process, not the search."""
 
-    def __init__(self, seed, until):
-        self.seed, self.until, self.name = seed, until, ""
+    def __init__(self, seed, until, limit):
+        self.seed, self.until, self.limit, self.name = seed, until, limit, ""
         self.since = time.monotonic()
         self.reports, theirs = _SPAWN.Pipe(duplex=False)
-        arguments = (seed, until, theirs.send)
+        arguments = (seed, until, limit, theirs.send)
         self.process = _SPAWN.Process(target=_search, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
@@ -179,13 +218,22 @@ class _Worker:
         """Another worker that goes on with the next seed, if there is time left."""
         self.process.kill()
         self.process.join()
-        return _Worker(self.seed + 1, self.until) if time.time() < self.until else None
+        left = time.time() < self.until
+        return _Worker(self.seed + 1, self.until, self.limit) if left else None
+
+    @property
+    def end(self):
+        """Why the process ended."""
+        code = self.process.exitcode
+        if code == -getattr(signal, "SIGPROF", 0):
+            return f"no answer after {self.limit:g} seconds of the processor"
+        return f"the process ended with exit code {code}"
 
 
 def searched(first_seeds, seconds, limit=_LIMIT, report=print):
     """Counts of cases by group, and counterexamples by kind, of one process a first seed."""
     until, seen, wrong = time.time() + seconds, {}, {}
-    workers = [_Worker(seed, until) for seed in first_seeds]
+    workers = [_Worker(seed, until, limit) for seed in first_seeds]
 
     def take(outcome):
         _count(seen, outcome)
@@ -202,17 +250,31 @@ def searched(first_seeds, seconds, limit=_LIMIT, report=print):
                     take(outcome)
             except EOFError:
                 worker.process.join()
-                code = worker.process.exitcode
-                if code == 0:
+                if worker.process.exitcode == 0:
                     workers[i] = None
                     continue
-                take(_without_answer(worker.name, f"the process ended with exit code {code}"))
+                take(_without_answer(worker.name, worker.end))
                 workers[i] = worker.replaced()
             else:
-                if worker.name and time.monotonic() - worker.since > limit:
-                    take(_without_answer(worker.name, f"no answer after {limit:g} seconds"))
+                waited = _WAITING * limit
+                if worker.name and time.monotonic() - worker.since > waited:
+                    take(_without_answer(worker.name, f"no answer after {waited:g} seconds"))
                     workers[i] = worker.replaced()
         workers = [worker for worker in workers if worker is not None]
+    return seen, wrong
+
+
+def searched_small(first, count, report=print):
+    """Counts and counterexamples, as `searched` has them, of small problems in this process."""
+    seen, wrong = {}, {}
+    for start in range(first, first + count, _BATCH):
+        names = [f"s{seed}" for seed in range(start, min(start + _BATCH, first + count))]
+        for outcome in attacked_together({name: recipe_of(name) for name in names}):
+            _count(seen, outcome)
+            if outcome.wrong:
+                if outcome.kind not in wrong:
+                    report(outcome, flush=True)
+                wrong.setdefault(outcome.kind, []).append(outcome)
     return seen, wrong
 
 
@@ -259,7 +321,9 @@ def main(arguments=None):
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=None, help="the first; by default of the time")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--limit", type=float, default=_LIMIT, help="seconds for a case")
+    parser.add_argument("--small", type=int, help="so many problems of up to 8 rows and columns")
+    text = "seconds of the processor for a case"
+    parser.add_argument("--limit", type=float, default=_LIMIT, help=text)
     parser.add_argument("--case")
     parser.add_argument("--recipe")
     asked = parser.parse_args(arguments)
@@ -271,6 +335,13 @@ def main(arguments=None):
             print(f"{finding.ratio:9.3g}  {finding.check}  {finding.detail}")
         return int(outcome.wrong)
     seed = int(time.time()) % 10**6 * 1000 if asked.seed is None else asked.seed
+    if asked.small:
+        print(f"{asked.small} small problems from seed {seed} on", flush=True)
+        before = time.process_time()
+        seen, wrong = searched_small(seed, asked.small)
+        print(summary_of(seen, wrong))
+        print(f"{asked.small / (time.process_time() - before):.0f} a second of the processor")
+        return int(bool(wrong))
     count = max(asked.processes, 1)
     seeds = [seed + 10**9 * i for i in range(count)]
     print(f"{count} processes for {asked.minutes:g} minutes, seeds from {seeds}", flush=True)

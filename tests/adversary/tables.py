@@ -37,8 +37,8 @@ def one_of(rng, chances):
     """A key of a dict of probabilities, or an item of a sequence."""
     if not isinstance(chances, dict):
         return chances[int(rng.integers(len(chances)))]
-    p = np.array(list(chances.values()))
-    return list(chances)[int(rng.choice(len(p), p=p / p.sum()))]
+    bounds = np.cumsum(list(chances.values()))
+    return list(chances)[int((bounds / bounds[-1]).searchsorted(rng.random(), side="right"))]
 
 
 def log_uniform(rng, low, high):

@@ -11,16 +11,25 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import mpmath
 import search
 import tables
 from claims import FACTOR, findings_of, worst_of
+from kernel_oracle import Kernel, kernel_truth
 from known import KNOWN
-from oracle import LONG, LONG_EPS, truth
+from oracle import LONG, LONG_EPS, truth, truths
+from recipes import SMALL as SMALL_SEQUENCES
 from threadpoolctl import threadpool_limits
+
+from princomp.core.missing import em
+from princomp.diagnostics.t2_and_q import Projector
+from princomp.kernel_pca.feature_space import Centring
 
 extended = pytest.mark.skipif(LONG_EPS > 1e-18, reason="longdouble is no more than a double here")
 # Cases of the search in a run of all tests, in as many parts: about half a minute together.
 CASES, PARTS, FIRST = 300, 6, 0
+# Small problems of the same run: some seconds.
+SMALL = 700
 # Where rows may be that need a library of ``make test-engines``.
 ON_ENGINES = {"dask", "torch"}
 
@@ -75,10 +84,57 @@ def test_the_oracle_knows_constant_columns_of_any_weights(value):
     assert not found.variances.any()
 
 
+@extended
+def test_the_oracle_knows_many_tables_as_it_knows_one():
+    rng = np.random.default_rng(0)
+    shapes = [(6, 3), (3, 6), (6, 3), (2, 4)]
+    cases = [(rng.standard_normal(shape), None, None, shape[0] > 2) for shape in shapes]
+    with np.errstate(all="ignore"):
+        for case, found in zip(cases, truths(cases), strict=True):
+            alone = truth(*case[:2], scale=case[2], center=case[3])
+            assert (found.variances == alone.variances).all()
+
+
+@pytest.mark.parametrize("name", ["poly", "rbf", "laplacian", "cosine", "chi2"])
+@extended
+def test_the_oracle_knows_kernels(name):
+    rows = np.abs(np.random.default_rng(0).standard_normal((5, 3)))
+    found = kernel_truth(Kernel(name, 0.3, 2, 1), rows.astype(LONG), None, np.float64)
+    with mpmath.workdps(30):
+        X = [[mpmath.mpf(x) for x in row] for row in rows.tolist()]
+        K = mpmath.matrix([[_kernel(name, x, y) for y in X] for x in X])
+        H = mpmath.eye(5) - mpmath.ones(5) / 5
+        values = sorted(mpmath.eigsy(H * K * H, eigvals_only=True), reverse=True)
+        pairs = zip(found.variances, values, strict=True)
+        away = [abs(mpmath.mpf(str(variance)) - value / 4) for variance, value in pairs]
+    assert max(away) < 1e-17
+
+
+def _kernel(name, x, y):
+    gamma, pairs = mpmath.mpf(0.3), list(zip(x, y, strict=True))
+    if name == "poly":
+        return (gamma * mpmath.fdot(x, y) + 1) ** 2
+    if name == "cosine":
+        return mpmath.fdot(x, y) / mpmath.sqrt(mpmath.fdot(x, x) * mpmath.fdot(y, y))
+    away = {
+        "rbf": lambda a, b: (a - b) ** 2,
+        "laplacian": lambda a, b: abs(a - b),
+        "chi2": lambda a, b: (a - b) ** 2 / (a + b),
+    }[name]
+    return mpmath.exp(-gamma * mpmath.fsum(away(a, b) for a, b in pairs))
+
+
 def test_a_process_that_crashes_is_a_counterexample():
     _, wrong = search.searched([-1], 0.0, report=lambda *_, **__: None)
     (outcomes,) = wrong.values()
     assert "exit code 1" in outcomes[0].worst.check
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers of processor time")
+def test_a_case_that_hangs_is_a_counterexample():
+    _, wrong = search.searched([0], 0.0, limit=1e-4, report=lambda *_, **__: None)
+    (outcomes,) = wrong.values()
+    assert "no answer after 0.0001 seconds of the processor" in outcomes[0].worst.check
 
 
 def test_more_constant_columns_than_there_are_constants():
@@ -92,6 +148,58 @@ def test_more_constant_columns_than_there_are_constants():
 def test_known_cases_are_right_or_said_to_be_wrong(case, tmp_path):
     worst = worst_of(findings_of(case(tmp_path)))
     assert worst.ratio <= FACTOR, f"{worst.ratio:.3g} × the claim: {worst.check}, {worst.detail}"
+
+
+def _t2_a_little_off(monkeypatch):
+    real = Projector.t2_and_q
+    monkeypatch.setattr(
+        Projector,
+        "t2_and_q",
+        lambda self, rows: (real(self, rows)[0] * (1 + 1e-6), real(self, rows)[1]),
+    )
+
+
+def _em_that_ends_after_a_step(monkeypatch):
+    monkeypatch.setattr(em, "has_converged", lambda change, before: True)
+
+
+def _kernel_rows_that_are_not_centred(monkeypatch):
+    monkeypatch.setattr(Centring, "after", lambda self, images: images)
+
+
+FAULTS = {
+    _t2_a_little_off: ("diagnosed", "auto", "T²"),
+    _em_that_ends_after_a_step: ("missing", "auto", "a step of EM"),
+    _kernel_rows_that_are_not_centred: ("any kernel", "lanczos", "variance"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@extended
+def test_the_search_finds_faults_that_are_planted(fault, monkeypatch):
+    sequence, solver, check = FAULTS[fault]
+    found = {}
+    for planted in (False, True):
+        if planted:
+            fault(monkeypatch)
+        for seed in range(12):
+            recipe = {**search.recipe_of(f"s{seed}"), "sequence": sequence, "method": "em", "k": 1}
+            recipe |= {"n": 8, "p": 4, "solver": solver, "dtype": "float64", "weights": "none"}
+            recipe |= {"power": 0, "kernel": "rbf", "constant": 0}
+            findings = search.attacked(recipe).findings
+            found.setdefault(planted, set()).update(
+                one.check for one in findings if one.ratio > FACTOR
+            )
+    assert not found[False]
+    assert check in found[True]
+
+
+@extended
+def test_small_problems_are_right():
+    seen, wrong = search.searched_small(0, SMALL, report=lambda *_, **__: None)
+    assert not wrong, "\n".join(str(outcomes[0]) for outcomes in wrong.values())
+    tried = {value for what, value in seen if what == "sequence"}
+    assert tried == set(SMALL_SEQUENCES)
 
 
 def _outcomes(seeds, *, engines):

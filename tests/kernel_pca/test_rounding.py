@@ -131,3 +131,26 @@ def test_no_values_of_a_kernel_are_squared(power, rng):
     found = np.ldexp(model.explained_variance_, -2 * power)
     np.testing.assert_array_equal(found, expected.explained_variance_)
     assert (model.certificate_.residuals == expected.certificate_.residuals).all()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_arguments_of_rows_far_from_their_mean_lose_digits(kernel, rng):
+    """Variances of 1e-6 of the first are known among near rows, and not if one is far away."""
+    X = 1e-3 * rng.standard_normal((100, 1)) + np.arange(100)[:, None] % 2
+    model = KernelPCA(3, kernel=kernel).fit(X)
+    assert not model.certificate_.below_resolution.any()
+    X[0] = 1e14
+    model = KernelPCA(4, kernel=kernel).fit(X)
+    assert model.certificate_.below_resolution[-1]
+
+
+def test_the_total_of_float32_rows_is_rounded_as_the_entries_are():
+    """A power of float32 is off by the same share everywhere: its diagonal must be, too."""
+    X = (23_500 + 50 * np.random.default_rng(0).standard_normal((750, 1))).astype(np.float32)
+    gamma = 1.4935350225216154e-08
+    model = KernelPCA(1, kernel="poly", degree=3, gamma=gamma, coef0=0).fit(X)
+    wide = X.astype(np.longdouble)
+    kernel = (gamma * (wide @ wide.T)) ** 3
+    total = float(np.trace(kernel) - kernel.sum() / len(X)) / (len(X) - 1)
+    entries = float(kernel.max()) / total
+    assert abs(model.total_variance_ / total - 1) <= np.finfo(np.float32).eps * entries / 10

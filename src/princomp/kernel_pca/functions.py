@@ -95,6 +95,21 @@ class KernelFunction:
         """Whether the kernel has a parameter γ."""
         return self.name in _WITH_GAMMA
 
+    def magnified(self, rows: RowArray) -> float:
+        """Bound the roundings of an entry, in float64: an exponential has those of its argument.
+
+        Kernels of differences subtract squares or sums about the mean of the rows, so the error
+        of their argument is relative to those of the farthest row, also between near rows.
+        """
+        if self.name not in ("rbf", "laplacian") or self.gamma is None:
+            return 1.0
+        rows = self._prepared(rows)
+        if self.name == "rbf":
+            size = float(_squares(rows).max())
+        else:
+            size = float(abs(rows).sum(axis=1, dtype=np.float64).max())
+        return max(1.0, self.gamma * size)
+
     def about(self, shift: FloatArray) -> KernelFunction:
         """Return this kernel for rows minus ``shift`` if it is one of differences, else itself."""
         return replace(self, shift=shift) if self.of_differences else self

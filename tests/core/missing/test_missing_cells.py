@@ -13,7 +13,14 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from helpers import assert_alike
 from princomp import PCA, load, plan
-from princomp.errors import DataError, MemoryLimitError, NotFiniteError, ParameterError, ShapeError
+from princomp.errors import (
+    ConstantColumnError,
+    DataError,
+    MemoryLimitError,
+    NotFiniteError,
+    ParameterError,
+    ShapeError,
+)
 
 BOTH = pytest.mark.parametrize("method", ["em", "nipals"])
 
@@ -192,6 +199,14 @@ def test_rows_and_columns_with_too_few_cells_are_named(method, holed):
 
 
 @BOTH
+def test_a_column_whose_known_cells_are_equal_is_constant(method, holed):
+    """The mean of 60 numbers 0.1 is another number."""
+    holed[:, 1] = np.where(np.arange(80) < 60, 0.1, np.nan)
+    with pytest.raises(ConstantColumnError, match="constant column: column 1"):
+        PCA(2, missing=method, scale="unit").fit(holed)
+
+
+@BOTH
 def test_what_cannot_be_filled_is_refused(method, holed, tmp_path):
     model = PCA(2, missing=method)
     endless = holed.copy()
@@ -209,6 +224,10 @@ def test_what_cannot_be_filled_is_refused(method, holed, tmp_path):
         PCA(8, missing=method).fit(holed)
     with pytest.raises(ShapeError, match="weights"):
         model.fit(holed, sample_weight=np.ones(3))
+    with pytest.raises(ShapeError, match=r"a sum of weights above 1, got 0\.8 over 80 rows"):
+        PCA(2, missing=method, scale="unit").fit(holed, sample_weight=np.full(80, 0.01))
+    with pytest.raises(ShapeError, match="a sum of weights above 1, got"):
+        PCA(2, missing="drop").fit(holed, sample_weight=np.full(80, 0.01))
     np.save(tmp_path / "x.npy", holed)
     with pytest.raises(MemoryLimitError, match="all rows in memory"):
         PCA(2, missing=method, memory_limit=1000).fit(tmp_path / "x.npy")

@@ -283,6 +283,15 @@ def test_the_solution_is_the_least(rng):
         assert other >= value - 1e-8
 
 
+def test_divisors_of_columns_far_from_the_origin(rng):
+    """Such rows minus their medians are exact; divided first, they would be rounded."""
+    X = np.round(contaminated(rng, 60, 4, 0.1)[0] * 2**10) / 2**10
+    near, far = (RobustPCA(2, scale="mad").fit(rows) for rows in (X, X + 2.0**30))
+    np.testing.assert_array_equal(far.explained_variance_, near.explained_variance_)
+    np.testing.assert_array_equal(far.components_, near.components_)
+    np.testing.assert_allclose(far.mean_ - 2.0**30, near.mean_, atol=1e-6)
+
+
 def test_pursuit_of_odd_tables_and_mistaken_arguments(rng):
     nothing = principal_component_pursuit(np.zeros((4, 3)))
     assert (nothing.rank, nothing.cells, nothing.converged) == (0, 0, True)

@@ -67,7 +67,7 @@ def completed(
         For sparse rows with a missing cell, and rows on an engine.
     MemoryLimitError
     ShapeError
-        For k beyond min(n, p).
+        For k beyond min(n, p), or weights whose sum is at most 1.
     DataError
         If a column has too few cells, or no row has any.
     """
@@ -86,6 +86,12 @@ def completed(
     cells = int(np.count_nonzero(inside))
     if not cells:
         return Completed(data, weights, untouched, left_out)
+    if share is not None and share.sum() <= 1.0:
+        raise ShapeError(
+            f"a variance needs a sum of weights above 1, got {share.sum():g} over {len(share)} "
+            "rows with known cells",
+            hint="weights are frequencies: give more, or larger ones",
+        )
     table = data[used].astype(np.float64)
     _refuse_extremes(table, inside, method)
     fill = _fill_by_em if method == "em" else _fill_by_nipals
@@ -215,6 +221,12 @@ def _known_columns(table: FloatArray, holes: NDArray[np.bool_], weights: Weights
     rows = float(len(table) if weights is None else weights.sum())
     known = np.where(holes, 0.0, table)
     mean = (share * known).sum(axis=0) / totals
+    # Of a constant column its value: the quotient of sums is another number.
+    low, high = (
+        one(np.where(holes, end, table), axis=0)
+        for one, end in ((np.min, np.inf), (np.max, -np.inf))
+    )
+    mean = np.where(low == high, low, mean)
     centred = np.where(holes, 0.0, table - mean)
     # Σ w (x − mean)² over the known cells of a column, with the divisor of all rows.
     scatter = (share * centred * centred).sum(axis=0) / np.maximum(totals - 1.0, 0.5) * (rows - 1.0)

@@ -158,16 +158,18 @@ class RobustPCA(
         rng = np.random.default_rng(
             seed_of(state) if isinstance(state, np.random.RandomState) else state
         )
+        # Subtracted before the division, which would round large numbers.
+        middle = np.zeros(rows.shape[1]) if scale is None else np.median(rows, axis=0)
         with one_blas_thread():
             found = robpca(
-                rows if scale is None else rows / scale,
+                rows if scale is None else (rows - middle) / scale,
                 wanted,
                 support=float(self.support),
                 directions=int(self.n_directions),
                 rng=rng,
             )
         axes = found.axes * fix_signs(found.axes)[:, None]
-        mean = found.centre if scale is None else found.centre * scale
+        mean = found.centre if scale is None else middle + found.centre * scale
         cutoff = float(np.sqrt(stats.chi2.ppf(_LEVEL, max(len(axes), 1))))
         distances = outlier_map(
             centred(data, mean, scale), axes, found.variances, cutoff, found.cutoff

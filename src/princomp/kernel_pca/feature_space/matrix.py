@@ -16,7 +16,7 @@ from princomp.errors import DataError, NotFiniteError, row_words
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.centring import Centring, Spread
 from princomp.kernel_pca.functions import KernelFunction, Sides
-from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
+from princomp.linalg import EPS, FloatArray, empty, in_order, one_blas_thread
 
 # Rows of a stripe, and columns of a tile of it: 2 MB of float64.
 _ROWS, _COLUMNS = 256, 1024
@@ -34,6 +34,8 @@ class Products(Protocol):
     dtype: np.dtype[Any]
     centring: Centring
     spread: Spread
+    # Error of an entry of K, relative to the largest.
+    entry_error: float
     # The centred matrix times random vectors (n, m), if already computed.
     first: FloatArray | None
 
@@ -94,7 +96,10 @@ class KernelMatrix:
         self.kept_bytes = int(sizes[self._stripes_kept - 1]) if self._stripes_kept else 0
         self.kept = self.kept_bytes / float(sizes[-1])
         self.centring = Centring.of(weights, self.n, rows)
+        self.entry_error = max(float(np.finfo(self.dtype).eps), EPS * function.magnified(rows))
         self._level = self.dtype.type(_level_of(function, self._sides))
+        # Filled by each product; rounded as the other entries are, so that differences are exact.
+        self._diagonal = np.empty(self.n)
         count = np.ones(self.n) if weights is None else weights
         random = np.random.default_rng(0).standard_normal((self.n, width))
         vectors = np.column_stack([count, self.centring.before(random)])
@@ -103,9 +108,8 @@ class KernelMatrix:
         sums = images[:, 0]
         if not np.isfinite(sums).all():
             raise _not_finite(int(np.flatnonzero(~np.isfinite(sums))[0]), function.name)
-        self.spread = Spread.of(
-            self.centring, sums / count.sum(), function.diagonal(rows), float(self._level)
-        )
+        level = float(self._level)
+        self.spread = Spread.of(self.centring, sums / count.sum(), self._diagonal + level, level)
         _check_range(self, function.name)
         self.first = self.centring.after(images[:, 1:].copy()) if width else None
 
@@ -168,6 +172,8 @@ class KernelMatrix:
         here = vectors[start : start + rows]
         out = np.zeros((self.n - start, vectors.shape[1]), vectors.dtype)
         for at, tile in self._tiles(start):
+            if at == start:
+                self._diagonal[start : start + rows] = tile.diagonal()
             low, stop = at - start, at - start + tile.shape[1]
             out[:rows] += tile @ vectors[at : at + tile.shape[1]]
             # The square on the diagonal is its own transpose.
@@ -200,6 +206,7 @@ class PrecomputedMatrix:
     def __init__(self, matrix: FloatArray, weights: FloatArray | None = None) -> None:
         self.matrix = matrix
         self.n, self.dtype = len(matrix), np.dtype(matrix.dtype)
+        self.entry_error = float(np.finfo(self.dtype).eps)
         self.products = 1
         self._count = np.ones(self.n) if weights is None else weights
         step = max(1, self.n // _SAMPLE)

@@ -78,7 +78,8 @@ def spectrum_of(
     first = max(float(values[0]), 1e-300) if len(values) else 1.0
     least = _FEWEST_CLAIMED * float(np.finfo(matrix.dtype).eps)
     summed = (_SUMMED + _ADDED * matrix.n) * EPS if searched else 0.0
-    roundoff = max(least, summed, rounding_of(matrix, first) / first)
+    entries = matrix.entry_error * matrix.spread.largest * matrix.centring.reach
+    roundoff = max(least, summed, rounding_of(matrix, first) / first, entries / first)
     return Spectrum(
         values / divisor,
         axes,

@@ -1,0 +1,282 @@
+"""Tables of princomp.diagnostics, and control limits, from what a model says of itself.
+
+Each number of a table follows from axes, variances, means and divisors of the model. It is computed
+again in extended precision; its bound is that of sums of p products of float64.
+"""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+from claims import Finding, compared, promise_of
+from oracle import EPS, LONG, truth
+
+from princomp import diagnostics
+from princomp.core import fitted_model
+
+_ROWS = 60
+_SAME = "listing"
+
+
+def diagnosed(calls):
+    """A fit, its rows given to all tables."""
+    X, weights = calls.given(form=calls.recipe["source"])
+    model = calls.model().fit(X, **weights)
+    calls.another()
+    level = round(float(calls.rng.uniform(0.5, 0.9999)), 4)
+    return model, lambda: diagnosed_judged(model, calls.rows, calls.weights, level)
+
+
+def diagnosed_judged(model, rows, weights, level):
+    """All Findings on tables of a few of the rows, and on the limits."""
+    _ = model.explained_variance_
+    fitted = fitted_model(model).result
+    if not fitted.k:
+        return [Finding("tables", 0.0)]
+    step = max(1, len(rows) // _ROWS)
+    known = _Known(fitted, rows[::step], None if weights is None else weights[::step])
+    found = _limits_judged(fitted, diagnostics.limits(model, level), level)
+    if not np.isfinite(known.analysed).all():
+        return [*found, Finding("tables", 0.0)]
+    found += _variables_judged(model, known, rows, weights)
+    found += _rows_judged(model, known)
+    found += _distances_judged(model, known)
+    found += _outliers_judged(model, known, level)
+    return found
+
+
+class _Known:
+    """Rows of a table as the model analyses them, their scores, and the errors of these."""
+
+    def __init__(self, fitted, rows, weights):
+        self.fitted, self.rows, self.weights = fitted, rows, weights
+        scale = LONG(1) if fitted.scale is None else fitted.scale.astype(LONG)
+        mean = fitted.mean.astype(LONG)
+        self.scale, self.mean = scale, mean
+        # One part after the other: their sum has more digits than longdouble.
+        self.analysed = ((rows.astype(LONG) - mean) - fitted.mean_low) / scale
+        self.axes = fitted.spectrum.axes[: fitted.k].astype(np.float64).astype(LONG).T
+        self.variances = fitted.variances.astype(LONG)
+        self.scores = self.analysed @ self.axes
+        self.lengths = np.sqrt((self.analysed**2).sum(axis=1))
+        # A score is a sum of p products of a difference and a quotient; a mean in two parts is
+        # known to ε² of itself.
+        p = rows.shape[1]
+        self.unit = EPS * (p + 8)
+        far = EPS**2 * np.sqrt((((np.abs(mean)) / scale) ** 2).sum())
+        tiny = np.finfo(np.float64).smallest_subnormal * (1 + 1 / np.min(scale)) * p
+        self.error = self.unit * self.lengths + far + tiny
+        # A residual also has the errors of its k scores.
+        self.off = self.error * (np.sqrt(LONG(fitted.k)) + 2)
+
+    def residuals(self, k):
+        axes = self.axes[:, :k]
+        return self.analysed - (self.analysed @ axes) @ axes.T
+
+
+def _nothing(_):
+    return ""
+
+
+def _and_nan(check, answer, right, claim):
+    """The Finding of numbers some of which must be NaN, at the same places."""
+    answer = np.asarray(answer, dtype=np.float64)
+    if answer.shape != right.shape or (np.isnan(answer) != np.isnan(right)).any():
+        return Finding(check, np.inf, "NaN at other places")
+    known = ~np.isnan(right)
+    error, claim = np.where(known, answer - right, 0), np.where(known, claim, 1)
+    return compared(check, error, claim + LONG(np.finfo(float).smallest_subnormal), _nothing)
+
+
+def _variables_judged(model, known, rows, weights):
+    fitted, axes = known.fitted, known.axes
+    table = diagnostics.variables(model, frame=_SAME)
+    k, p = fitted.k, fitted.p
+    answer = {name: np.asarray(table[name]).reshape(p, k) for name in table.columns[2:]}
+    loadings = axes * np.sqrt(known.variances)
+    found = [
+        compared("loading", answer["loading"] - loadings, 8 * EPS * np.abs(loadings), _nothing),
+        compared("axis of a variable", answer["axis"] - axes, EPS * np.abs(axes), _nothing),
+    ]
+    shares = 100 * axes**2 / (axes**2).sum(axis=0)
+    found.append(
+        compared("contribution", answer["contribution"] - shares, known.unit * shares, _nothing)
+    )
+    if not model.center or not fitted.variances[0] > 0:
+        return found
+    right = truth(rows, weights, scale=None)
+    spread = right.column_variances / known.scale**2
+    # Variances of columns have the relative error of the route; sums of equal squares round all
+    # one way, by up to 64 units.
+    own = promise_of(model).roundoff + 64 * EPS
+    with np.errstate(all="ignore"):
+        cos2 = np.where(spread[:, None] > 0, loadings**2 / spread[:, None], np.nan)
+        correlation = np.where(spread[:, None] > 0, loadings / np.sqrt(spread)[:, None], np.nan)
+    sound = known.variances > fitted.spectrum.resolution
+    correlation[:, ~sound] = np.nan
+    # A column whose spread is below the rounding of its values may be called constant.
+    clear = spread * known.scale**2 > (64 * EPS * np.abs(known.mean)) ** 2
+    if clear.all() and right.column_variances.min(initial=1) > 1e-290:
+        right_cos2, right_correlation = np.minimum(cos2, 1), np.clip(correlation, -1, 1)
+        found.append(_and_nan("cos² of a variable", answer["cos2"], right_cos2, own * cos2))
+        claim = own * np.abs(correlation)
+        found.append(_and_nan("correlation", answer["correlation"], right_correlation, claim))
+    return found
+
+
+def _rows_judged(model, known):
+    fitted, error = known.fitted, known.error[:, None]
+    table = diagnostics.rows(model, known.rows, known.weights, frame=_SAME)
+
+    def answer(name):
+        return np.stack([table[f"{name}_PC{a + 1}"] for a in range(fitted.k)], axis=1)
+
+    found = [
+        compared("score in a table", answer("score") - known.scores, error, _nothing),
+        compared("distance", table["distance"] - known.lengths, known.error, _nothing),
+    ]
+    size = known.lengths[:, None]
+    ok = size[:, 0] > 1e-150
+    ratio = np.abs(known.scores[ok]) / size[ok]
+    relative = error[ok] / size[ok]
+    claim = 2 * ratio * relative * 2 + relative**2
+    cos2 = np.minimum(ratio**2, 1)
+    found.append(compared("cos² of a row", answer("cos2")[ok] - cos2, claim, _nothing))
+    n = float(fitted.summary.rows)
+    weight = 1 if known.weights is None else known.weights.astype(LONG)[:, None]
+    sound = known.variances > fitted.spectrum.resolution
+    factor = np.where(sound, 100 * weight / ((LONG(n) - 1) * known.variances), np.nan)
+    right = known.scores**2 * factor
+    claim = factor * (2 * np.abs(known.scores) * error + error**2) + 8 * EPS * right
+    if 1e-140 < np.abs(known.scores).max(initial=0) < 1e140:
+        found.append(_and_nan("contribution of a row", answer("contribution"), right, claim))
+    return found
+
+
+def _distances_judged(model, known):
+    fitted, k = known.fitted, known.fitted.sound_components
+    table = diagnostics.distances(model, known.rows, frame=_SAME)
+    scores, variances, error = known.scores[:, :k], known.variances[:k], known.error[:, None]
+    if not 1e-140 < known.lengths.max(initial=0) < 1e140:
+        return []
+    t2 = (scores**2 / variances).sum(axis=1)
+    claim = ((2 * np.abs(scores) * error + error**2) / variances).sum(axis=1)
+    found = [compared("T²", table["t2"] - t2, claim + EPS * (k + 8) * t2, _nothing)]
+    left = known.residuals(k) if k < fitted.p else np.zeros_like(known.analysed)
+    q, size = (left**2).sum(axis=1), np.sqrt((left**2).sum(axis=1))
+    claim = 2 * size * known.off + known.off**2
+    found.append(compared("Q", table["q"] - q, claim, _nothing))
+    table = diagnostics.contributions(model, known.rows, form="wide", frame=_SAME)
+    names = [name.removeprefix("t2_") for name in table.columns if name.startswith("t2_")]
+    inner = (scores / variances) @ known.axes[:, :k].T
+    right = known.analysed * inner
+    size = np.abs(known.axes[:, :k])
+    each = (error / variances) @ size.T + EPS * (k + 8) * (np.abs(scores) / variances) @ size.T
+    answer = np.stack([table[f"t2_{name}"] for name in names], axis=1)
+    claim = np.abs(known.analysed) * each + 4 * EPS * np.abs(right)
+    found.append(compared("contribution to T²", answer - right, claim, _nothing))
+    answer = np.stack([table[f"q_{name}"] for name in names], axis=1)
+    off = known.off[:, None]
+    claim = 2 * np.abs(left) * off + off**2
+    found.append(compared("contribution to Q", answer - left * np.abs(left), claim, _nothing))
+    return found
+
+
+def _outliers_judged(model, known, level):
+    limits = diagnostics.limits(model, level)
+    if limits.t2_new is None or limits.q is None:
+        return []
+    table = diagnostics.distances(model, known.rows, frame=_SAME)
+    t2, q = np.asarray(table["t2"]), np.asarray(table["q"])
+    found = diagnostics.outliers(model, known.rows, level, frame=_SAME)
+    right = (t2 > limits.t2_new) | (q > limits.q)
+    # The same products in other blocks may round otherwise.
+    tie = (np.abs(t2 / limits.t2_new - 1) < 1e-9) | (np.abs(q / limits.q - 1) < 1e-9)
+    answer = np.zeros(len(t2), bool)
+    answer[np.asarray(found["position"], dtype=int)] = True
+    wrong = ((answer != right) & ~tie).any()
+    ratio = np.fmax(np.asarray(found["t2"]) / limits.t2_new, np.asarray(found["q"]) / limits.q)
+    wrong = wrong or (np.diff(ratio.astype(float)) > 0).any()
+    return [Finding("outliers", np.inf if wrong else 0.0)]
+
+
+# ---- limits ------------------------------------------------------------------------------
+
+# Quantiles of SciPy are good to so many units of rounding, of what they depend on.
+_QUANTILE = 256
+
+
+def _limits_judged(fitted, limits, level):
+    """Limits against their formulas, with distribution functions in 40 digits."""
+    found = []
+    with mpmath.workdps(40):
+        if limits.t2_new is not None:
+            n, k = mpmath.mpf(float(fitted.summary.rows)), limits.components
+            factor = k * (n**2 - 1) / (n * (n - k))
+            x = limits.t2_new / factor
+            z = k * x / (k * x + n - k)
+            found.append(_quantile("limit of T² of new rows", z, k / 2, (n - k) / 2, level))
+            z = limits.t2_training * n / (n - 1) ** 2
+            found.append(
+                _quantile("limit of T² of training rows", z, k / 2, (n - k - 1) / 2, level)
+            )
+        tail = _tail(fitted, limits.components)
+        if limits.q is not None and tail is not None:
+            found.append(_q_judged(limits, tail, level))
+    return found
+
+
+def _quantile(check, z, a, b, level):
+    """Of a beta distribution: how far the level at z is from the one asked for.
+
+    The error of z is at most ε of z and of 1 − z, times the density; and that of the level.
+    """
+    a, b = mpmath.mpf(a), mpmath.mpf(b)
+    if a + b > 1e4 or not 0 < z < 1:
+        return Finding(check, 0.0)
+    reached = mpmath.betainc(a, b, 0, z, regularized=True)
+    density = z**a * (1 - z) ** b / mpmath.beta(a, b)  # times z (1 − z)
+    condition = density / (1 - z) + density / z + level
+    error = float(abs(reached - level))
+    # Terms of the logarithm of the beta function have sizes of a and b.
+    claim = _QUANTILE * EPS * float(condition * (1 + (a + b) / 16))
+    return compared(check, error, claim, lambda _: f"level {float(reached):.17g}, not {level:.17g}")
+
+
+def _tail(fitted, k):
+    """Variances beyond the first k, where the model has all of them."""
+    rank = fitted.analysed.rank_limit
+    known = fitted.spectrum.variances
+    if len(known) < min(rank, fitted.p):
+        return None
+    tail = known[k:rank]
+    return tail[tail > fitted.spectrum.resolution]
+
+
+def _q_judged(limits, tail, level):
+    one, two, three = (mpmath.fsum(mpmath.mpf(float(v)) ** i for v in tail) for i in (1, 2, 3))
+    h = 1 - 2 * one * three / (3 * two**2)
+    c = mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(level) - 1)
+    share = two / one**2
+    inner = c * h * mpmath.sqrt(2 * share) + 1 + share * h * (h - 1)
+    if abs(h) < 1e-6 or abs(inner) < 1e-6:
+        return Finding("limit of Q", 0.0)
+    if inner > 0:
+        method, right = "jackson-mudholkar", one * inner ** (1 / h)
+        condition = (1 + abs(mpmath.log(inner) / h)) / abs(h) * (1 + 1 / inner)
+    else:
+        z, a = limits.q / (one * share) / 2, 1 / (2 * share)
+        error = mpmath.gammainc(a, 0, z, regularized=True) - mpmath.mpf(level)
+        density = mpmath.exp(a * mpmath.log(z) - z - mpmath.loggamma(a)) / z
+        method, right, condition = (
+            "box",
+            (z - error / density) * one * share * 2,
+            1 + 1 / (z * density),
+        )
+    if method != limits.q_method:
+        return Finding("limit of Q", np.inf, f"by {limits.q_method}, not {method}")
+    error = float(abs(limits.q - right) / right)
+    claim = float(_QUANTILE * EPS * condition)
+    return compared(
+        "limit of Q", error, claim, lambda _: f"{limits.q:.17g}, not {float(right):.17g}"
+    )
