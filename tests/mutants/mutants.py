@@ -1,0 +1,127 @@
+"""Change the package in one place at a time, and see whether a test fails.
+
+``mutants.py --number 40 --seed 1 --room summaries``, after ``make coverage``, which notes the tests
+that reach each line. Of these run those of the module's own room first, then the others, the
+quickest first, as many as take a minute. A mutant that no test notices has survived: add a test, or
+say in ``survivors.md`` why no test can notice it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from itertools import accumulate
+from pathlib import Path
+
+from changes import Change, changes_of
+from coverage import CoverageData
+
+ROOT = Path(__file__).parents[2]
+REACHED, SECONDS = (ROOT / "build" / "coverage" / name for name in ("python", "seconds.json"))
+# A finder of the editable installation comes before PYTHONPATH: it would import what is unchanged.
+OWN_SOURCES = """import sys
+sys.meta_path[:] = [one for one in sys.meta_path if "ScikitBuild" not in type(one).__name__]
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--number", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--room", default="", help="as summaries; all that are measured by default")
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for a mutant")
+    asked = parser.parse_args()
+    if not REACHED.exists():
+        sys.exit(f"{REACHED} is missing: run `make coverage` first")
+    reached = CoverageData(str(REACHED))
+    reached.read()
+    paths = sorted(Path(path).relative_to(ROOT) for path in reached.measured_files())
+    paths = [path for path in paths if f"princomp/{asked.room}" in str(path)]
+    changes = [change for path in paths for change in changes_of(path)]
+    drawn = random.Random(asked.seed).sample(changes, min(asked.number, len(changes)))
+    tree = Tree(ROOT / "build" / "mutants" / f"{asked.room or 'all'}-{asked.seed}")
+    seconds, counts = json.loads(SECONDS.read_text()), Counter()
+    for change in drawn:
+        tests = chosen(reached, change, seconds, asked.budget)
+        outcome = tree.outcome(change, tests, sum(seconds[test] for test in tests))
+        counts[outcome] += 1
+        print(f"{outcome:11} {change}", flush=True)
+    noticed = counts["killed"] + counts["too slow"]
+    listed = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    print(f"{len(drawn)} of {len(changes)} changes: {listed}; {noticed / len(drawn):.0%} noticed")
+
+
+def chosen(reached: CoverageData, change: Change, seconds: dict, budget: float) -> list[str]:
+    """The tests that reach a line, or its module where it runs at import."""
+    by_line = reached.contexts_by_lineno(str(ROOT / change.path))
+    tests = set(by_line.get(change.line, by_line.get(change.statement, ())))
+    if change.statement is None:
+        tests = set().union(*by_line.values())
+    own = f"tests/{change.path.parts[2]}/"
+    order = sorted(tests - {""}, key=lambda test: (not test.startswith(own), seconds[test]))
+    until = list(accumulate(seconds[test] for test in order))
+    return [test for test, end in zip(order, until, strict=True) if end <= budget] or order[:1]
+
+
+class Tree:
+    """A copy of the working tree, in which modules are changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.passed = folder, set()
+        shutil.rmtree(folder, ignore_errors=True)
+        list_files = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        names = subprocess.run(list_files, cwd=ROOT, check=True, capture_output=True, text=True)
+        built = (path.relative_to(ROOT) for path in ROOT.glob("src/princomp/kernels/*.inplace"))
+        for name in [*filter(None, names.stdout.split("\0")), *built]:
+            if (ROOT / name).exists():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, folder / name)
+        (folder / "sitecustomize.py").write_text(OWN_SOURCES)
+
+    def outcome(self, change: Change, tests: list[str], seconds: float) -> str:
+        """What became of a mutant: "killed", "too slow", "survived" or "not reached"."""
+        if not tests:
+            return "not reached"
+        target = self.folder / change.path
+        source = target.read_bytes()
+        target.write_bytes(change.applied(source))
+        try:
+            code, output = self.run(tests, 30.0 + 5.0 * seconds)
+        except subprocess.TimeoutExpired:
+            return "too slow"
+        finally:
+            target.write_bytes(source)
+        if not code:
+            return "survived"
+        failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+::.*?)(?: - |$)", output, re.MULTILINE)
+        # A test that fails here in any case has killed nothing.
+        if failed and failed[1] not in self.passed:
+            if self.run([failed[1]], 600.0)[0]:
+                sys.exit(f"{failed[1]} fails in {self.folder} without a change:\n{output[-3000:]}")
+            self.passed.add(failed[1])
+        return "killed"
+
+    def run(self, tests: list[str], limit: float) -> tuple[int, str]:
+        """Run tests to the first that fails; return the exit status and what was printed."""
+        listed = self.folder / "chosen.txt"
+        listed.write_text("\n".join(tests))
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-rfE", f"@{listed}"]
+        path = os.pathsep.join([str(self.folder), str(self.folder / "src")])
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=limit
+        )
+        if "ERROR: not found:" in done.stdout + done.stderr:
+            sys.exit(f"tests have changed since `make coverage`: run it again\n{done.stderr}")
+        return done.returncode, done.stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Summaries on a device: the same algebra as on the host, and tables of which no row counts."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from engines import on_strict
+from helpers import EPS
+from princomp.engines.device.tables import rows_of
+from princomp.summaries import Columns, Moments, SketchOf, Triangle
+from princomp.summaries.device_moments import moments_on
+from princomp.summaries.device_products import columns_on, extremes_on, sketch_on
+from princomp.summaries.device_triangle import triangle_on
+
+P = 5
+
+
+def on_device_moments(rows):
+    return moments_on(rows_of(on_strict.there(rows)), drop=False, precise=True)[0]
+
+
+def on_device_triangle(rows):
+    return triangle_on(rows_of(on_strict.there(rows)), drop=False)[0]
+
+
+SAME = {"moments": (on_device_moments, Moments.of), "triangle": (on_device_triangle, Triangle.of)}
+both_kinds = pytest.mark.parametrize(("there", "of"), SAME.values(), ids=list(SAME))
+
+
+def assert_alike(found, expected, scale=None):
+    found = found.to_host()
+    assert (found.rows, found.count, found.centred) == (
+        expected.rows, expected.count, expected.centred,
+    )  # fmt: skip
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=0, atol=64 * EPS)
+    size = expected.column_scatter.max() if scale is None else scale
+    one, other = ((s.scatter if isinstance(s, Moments) else s.factor.T @ s.factor)
+                  for s in (found, expected))  # fmt: skip
+    np.testing.assert_allclose(one, other, rtol=0, atol=256 * EPS * size)
+
+
+@both_kinds
+def test_operations_are_those_of_the_host(there, of, rng):
+    X = rng.standard_normal((60, P)) + 1
+    one, expected, divisor = there(X), of(X), np.arange(1.0, P + 1)
+    assert_alike(one.faded(0.5), expected.faded(0.5))
+    assert_alike(one.scaled(divisor), expected.scaled(divisor))
+    assert_alike(one.about_origin(), expected.about_origin())
+    assert_alike(one.merge(of(X[:20])), expected.merge(of(X[:20])))
+    sent = pickle.loads(pickle.dumps(one))
+    assert type(sent) is type(expected)
+    assert_alike(sent, expected)
+    assert copy.copy(one) is one
+    assert copy.deepcopy(one) is one
+
+
+def test_moments_merge_with_none_and_with_other_kinds(rng):
+    X = rng.standard_normal((60, P))
+    one, none = on_device_moments(X), Moments.empty(P)
+    assert one.merge(none) is one
+    assert one.remove(none) is one
+    assert_alike(one.merge(Triangle.of(X[:20])), Moments.of(X).merge(Moments.of(X[:20])))
+    assert_alike(one.merge(on_device_triangle(X[:20])), Moments.of(X).merge(Moments.of(X[:20])))
+    assert_alike(one.remove(on_device_moments(X)), none, 1.0)
+
+
+def test_a_column_that_is_constant_in_what_remains_has_exactly_no_scatter(rng):
+    X = rng.standard_normal((60, P))
+    X[:40, 2] = 3.25
+    left = on_device_moments(X).remove(on_device_moments(X[40:]))
+    expected = Moments.of(X).remove(Moments.of(X[40:]))
+    assert left.column_scatter[2] == 0
+    assert not left.to_host().scatter[2].any()
+    assert_alike(left, expected, Moments.of(X).column_scatter.max())
+    again = left.remove(on_device_moments(X[:10])).faded(0.5).scaled(np.full(P, 2.0))
+    assert (again.lost >= 0).all()
+    assert again.lost.max() > 0
+
+
+@pytest.mark.parametrize("why", ["weightless", "missing"])
+def test_a_table_of_which_no_row_counts_is_empty(why):
+    X = np.full((7, P), np.nan if why == "missing" else 1.0)
+    table = rows_of(on_strict.there(X))
+    if why == "weightless":
+        table = table.weighted(np.zeros(7))
+    kind = SketchOf(2, seed=1)
+    dropped = 7 if why == "missing" else 0
+    for (found, count), empty in (
+        (moments_on(table, drop=True, precise=False), Moments.empty(P)),
+        (triangle_on(table, drop=True), Triangle.empty(P)),
+        (sketch_on(table, kind, drop=True, precise=False), kind.empty(P)),
+        (columns_on(table, drop=True), Columns.empty(P)),
+    ):
+        assert type(found) is type(empty)
+        assert (found.rows, found.count, count) == (0, 0, dropped)
+    ranges = extremes_on(table, drop=True, rows=0.0)
+    assert np.isinf(ranges.low).all()
