@@ -7,6 +7,7 @@ calls have left in it.
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import tempfile
 from dataclasses import dataclass, field
@@ -378,4 +379,4 @@ def test_any_order_of_calls_leaves_the_model_of_the_rows():
 
 @pytest.mark.soak
 def test_ten_thousand_runs_of_fifty_calls():
-    run(10_000, 50)
+    run(int(os.environ.get("PRINCOMP_SOAK_RUNS", "10_000")), 50)

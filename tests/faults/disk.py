@@ -27,6 +27,12 @@ def bits(model):
     return b"".join(np.ascontiguousarray(part).tobytes() for part in (*parts, counts))
 
 
+def steep(n, dtype=np.float64):
+    """Rows of 25 columns, each a tenth of the one before."""
+    rng = np.random.default_rng(6)
+    return rng.standard_normal((n, 25), dtype=dtype) * dtype(10) ** -np.arange(25, dtype=dtype)
+
+
 def small_blocks(monkeypatch, *, numbers=1, wide=2**8 * 12):
     """Small blocks (of 256 rows) on threads, small files read by them, a word after each."""
     monkeypatch.setattr("princomp.summaries.blocks._BLOCK_NUMBERS", numbers)

@@ -56,7 +56,8 @@ def _fit(spec, before=lambda: None):
         return child
     try:
         before()
-        model = PCA(**spec["options"]).fit(spec["file"], checkpoint=spec["checkpoint"])
+        model = PCA(**spec["options"])
+        model.fit(spec["file"], sample_weight=spec.get("weights"), checkpoint=spec["checkpoint"])
         Path(spec["out"]).write_bytes(bits(model))
         os._exit(0)
     except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,7 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 # Complete files that wait for the others of their block: temporary, target, force.
 _waiting: ContextVar[list[tuple[Path, Path, bool]] | None] = ContextVar("_waiting", default=None)
 
+_PART = 200  # characters of a name that its temporary file has, too
 _O_BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
 
 
@@ -101,7 +103,8 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     The bytes go to a temporary file in the same folder, are flushed to the disk
     and only then take the name. After any failure, and after an interrupt, the
     temporary is gone and an existing file is as it was, byte for byte. (Only
-    ``kill -9`` and a power cut leave the temporary, named ``.NAME.….tmp``.)
+    ``kill -9`` and a power cut leave the temporary, named ``.NAME.….tmp``;
+    `remove_leftovers` deletes it.)
     Missing folders are created. A symbolic link stays, and what it points to is
     replaced; an existing file's permissions are kept.
 
@@ -133,7 +136,7 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     if not force and target.exists():
         raise _exists([target])
     # Named before it is there: a signal may come right when it has been made.
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(6)}.tmp")
     waiting, complete = _waiting.get(), False
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -154,6 +157,26 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
         if waiting is None or not complete:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(path: PathLike) -> None:
+    """Delete the temporary files of writers of ``path`` that were killed.
+
+    Only for a caller that holds a lock on ``path``: a writer at work would lose its file. Names
+    so long that temporary files have only a part of them are left alone.
+    """
+    target = _target(path)
+    if len(target.name) > _PART:
+        return
+    name = re.compile(re.escape(_prefix(target)) + r"[0-9a-f]{12}\.tmp")
+    with contextlib.suppress(OSError):
+        for other in target.parent.iterdir():
+            if name.fullmatch(other.name):
+                other.unlink(missing_ok=True)
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name[:_PART]}."
 
 
 def _target(path: PathLike) -> Path:

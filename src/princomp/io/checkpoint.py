@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from princomp.errors import CheckpointError
-from princomp.io.atomic import PathLike, atomic_write, check_writable
+from princomp.io.atomic import PathLike, atomic_write, check_writable, remove_leftovers
 from princomp.io.checked_file import Kind, content_of, opened, read_content, refusal
 from princomp.io.lock import Lock, lock_of
 from princomp.solvers import Images
@@ -86,6 +86,8 @@ class Checkpoint:
         check_writable(Checkpoint.files(self.path), force=True)
         self._lock = Lock(self.path)
         try:
+            if self._lock.held:
+                remove_leftovers(self.path)
             self._load()
         except BaseException:
             self._lock.release()

@@ -60,6 +60,11 @@ class Lock:
             else:
                 os.close(handle)
 
+    @property
+    def held(self) -> bool:
+        """Whether no other run can work on the checkpoint; False where there are no locks."""
+        return self._handle is not None
+
     def release(self) -> None:
         """Free the lock."""
         if self._handle is not None:

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from faults.disk import Stopped, contents, stop_after
 from princomp import PCA
@@ -55,6 +56,50 @@ def csv(folder, X):
     # Seventeen digits, so that the file holds the same numbers.
     pd.DataFrame(X).add_prefix("c").to_csv(folder / "rows.csv", index=False, float_format="%.17g")
     return folder / "rows.csv"
+
+
+def csvs(folder, X):
+    """Files whose numbers of rows nobody knows before they are read."""
+    frame = pd.DataFrame(X).add_prefix("c")
+    frame[:1000].to_csv(folder / "a.csv", index=False, float_format="%.17g")
+    frame[1000:].to_csv(folder / "b.csv.gz", index=False, float_format="%.17g")
+    return [folder / "a.csv", folder / "b.csv.gz"]
+
+
+def parquet(folder, X):
+    frame = pd.DataFrame(X).add_prefix("c")
+    frame.to_parquet(folder / "rows.parquet", row_group_size=300)
+    return folder / "rows.parquet"
+
+
+def hdf5(folder, X):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "rows.h5", "w") as file:
+        file.create_dataset("x", data=X, chunks=(170, 5))
+    return f"{folder / 'rows.h5'}::x"
+
+
+def callable_batches(_, X):
+    return lambda: (X[at : at + 333] for at in range(0, N, 333))
+
+
+def memory(_, X):
+    return X
+
+
+def fortran(_, X):
+    return np.asfortranarray(X)
+
+
+def frame(_, X):
+    return pd.DataFrame(X).add_prefix("c")
+
+
+def sparse(_, X):
+    return sp.csr_array(np.where(np.abs(X - 5) > 0.5, X, 0))
+
+
+INPUTS = [several, csv, csvs, parquet, hdf5, callable_batches, memory, fortran, frame, sparse]
 
 
 WEIGHTS = np.random.default_rng(14).integers(0, 3, N)

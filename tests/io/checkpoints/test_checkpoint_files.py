@@ -7,10 +7,24 @@ import os
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
-from checkpoint_cases import ROUTES, N, P, csv, fit, npy, several, stopped_after_each_word, table
+from checkpoint_cases import (
+    INPUTS,
+    ROUTES,
+    N,
+    P,
+    callable_batches,
+    csv,
+    csvs,
+    fit,
+    fortran,
+    hdf5,
+    memory,
+    npy,
+    sparse,
+    stopped_after_each_word,
+    table,
+)
 
 from faults.disk import Stopped, bits, contents, left_beside, often, stop_after
 from helpers import EPS, truth
@@ -24,52 +38,8 @@ from princomp.io.checkpoint import Checkpoint
 from princomp.summaries.dense_rows import DenseRows
 
 
-def csvs(folder, X):
-    """Files whose numbers of rows nobody knows before they are read."""
-    frame = pd.DataFrame(X).add_prefix("c")
-    frame[:1000].to_csv(folder / "a.csv", index=False, float_format="%.17g")
-    frame[1000:].to_csv(folder / "b.csv.gz", index=False, float_format="%.17g")
-    return [folder / "a.csv", folder / "b.csv.gz"]
-
-
-def parquet(folder, X):
-    frame = pd.DataFrame(X).add_prefix("c")
-    frame.to_parquet(folder / "rows.parquet", row_group_size=300)
-    return folder / "rows.parquet"
-
-
-def hdf5(folder, X):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(folder / "rows.h5", "w") as file:
-        file.create_dataset("x", data=X, chunks=(170, 5))
-    return f"{folder / 'rows.h5'}::x"
-
-
-def callable_batches(_, X):
-    return lambda: (X[at : at + 333] for at in range(0, N, 333))
-
-
 def once(_, X):
     return iter([X[at : at + 333] for at in range(0, N, 333)])
-
-
-def memory(_, X):
-    return X
-
-
-def fortran(_, X):
-    return np.asfortranarray(X)
-
-
-def frame(_, X):
-    return pd.DataFrame(X).add_prefix("c")
-
-
-def sparse(_, X):
-    return sp.csr_array(np.where(np.abs(X - 5) > 0.5, X, 0))
-
-
-INPUTS = [several, csv, csvs, parquet, hdf5, callable_batches, memory, fortran, frame, sparse]
 
 
 @pytest.mark.parametrize("name", ROUTES)

@@ -81,6 +81,20 @@ def test_a_lock_whose_file_was_deleted_meanwhile_is_taken_anew(tmp_path, monkeyp
             pass
 
 
+def test_what_a_killed_run_left_half_written_is_deleted_by_the_next(ck):
+    table = np.eye(4)
+    ck.parent.mkdir()
+    for name in (".run.ckpt.0123456789ab.tmp", ".run.ckpt.0123456789ab.tmp~", ".other.tmp"):
+        (ck.parent / name).touch()
+    PCA().fit(table, checkpoint=ck)
+    left = {name for name in contents(ck.parent) if name.endswith((".tmp", ".tmp~"))}
+    assert left == {".run.ckpt.0123456789ab.tmp~", ".other.tmp"}
+    (ck.parent / ".run.ckpt.0123456789ab.tmp").touch()
+    with Checkpoint.held(ck), pytest.raises(InUseError):  # the other run may be writing it
+        PCA().fit(table, checkpoint=ck)
+    assert ".run.ckpt.0123456789ab.tmp" in contents(ck.parent)
+
+
 def test_a_file_system_without_locks_is_no_other_run(tmp_path, ck, monkeypatch):
     fcntl = pytest.importorskip("fcntl")
 
