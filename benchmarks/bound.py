@@ -37,11 +37,12 @@ def machine() -> Machine:
     """Bandwidth: an array of 512 MB is read by a dot product with itself, a thread a core.
     Peak: products of 2,000 × 2,000. Both the best of several."""
     return Machine(
-        _cpu(), cores(), _bandwidth(), {kind: _peak(kind) for kind in ("float32", "float64")}
+        cpu(), cores(), _bandwidth(), {kind: _peak(kind) for kind in ("float32", "float64")}
     )
 
 
-def _cpu() -> str:
+def cpu() -> str:
+    """The processor's name."""
     facts = Path("/proc/cpuinfo")
     if facts.exists():
         for line in facts.read_text().splitlines():

@@ -70,7 +70,7 @@ def kept(case, tables, seed):
     for number in range(tables):
         # Tables of the same number differ by their noise only.
         rng = np.random.default_rng([seed, number])
-        choices = choose(table(rng, noise, deviation), seed=number, **parameters)
+        choices = choose(table(rng, noise, deviation), random_state=number, **parameters)
         for name, k in choices.k.items():
             found[name].append(k)
     return {name: np.array(numbers) for name, numbers in found.items()}

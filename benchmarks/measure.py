@@ -102,11 +102,11 @@ class Method:
     def document(self) -> dict[str, Any]:
         if not self.seconds:
             return vars(self)
-        q1, middle, q3 = _quartiles(self.seconds)
+        q1, middle, q3 = quartiles(self.seconds)
         return {**vars(self), "counted": self.exact, "median": middle, "q1": q1, "q3": q3}
 
 
-def _quartiles(values: list[float]) -> tuple[float, float, float]:
+def quartiles(values: list[float]) -> tuple[float, float, float]:
     if len(values) == 1:
         return values[0], values[0], values[0]
     q1, middle, q3 = quantiles(values, method="inclusive")
@@ -274,6 +274,6 @@ def _ratios(methods: list[Method]) -> dict[str, Any]:
         found[which] = None
         if ours and best:
             ratios = [a / b for a, b in zip(best.seconds, ours.seconds, strict=False)]
-            q1, middle, q3 = _quartiles(ratios)
+            q1, middle, q3 = quartiles(ratios)
             found[which] = {"name": best.name, "ratio": middle, "q1": q1, "q3": q3}
     return found

@@ -1,4 +1,4 @@
-"""The ratios as a picture: a bar a case, a line at 1."""
+"""The ratios as a picture: a bar a case, a line at 1; and shares of the bound by width."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 BARS = {"estimator": ("best estimator", "#1b6ca8"), "anything": ("best of anything", "#e08e45")}
+COLOURS = ("#1b6ca8", "#e08e45", "#555555", "#5a9e5a")
 
 
 def draw(results: list[dict[str, Any]], path: Path) -> None:
@@ -48,5 +49,33 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
         "time of the best peer ÷ time of princomp (right of the line: princomp is faster)"
     )
     axes.legend(loc="best", fontsize=8)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def draw_shares(results: list[dict[str, Any]], path: Path) -> None:
+    """A panel a precision, a line a method; the least time that the machine allows is 1."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey=True)
+    for axes, (floats, title) in zip(panels, (("f32", "float32"), ("f64", "float64")), strict=True):
+        here = [result for result in results if result["floats"] == floats]
+        widths = [result["p"] for result in here]
+        for name, colour in zip(results[0]["methods"], COLOURS, strict=False):
+            shares = [result["methods"][name]["share"] for result in here]
+            axes.plot(widths, shares, "o-", markersize=3, color=colour, label=name)
+        axes.axhline(1, color="black", linewidth=0.8)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        axes.tick_params(labelsize=7)
+        axes.set_title(title, fontsize=9)
+        axes.set_xlabel("columns")
+    panels[0].set_ylim(bottom=0)
+    panels[0].set_ylabel("share of the bound reached")
+    panels[0].legend(loc="best", fontsize=8)
     figure.savefig(path, dpi=130)
     plt.close(figure)

@@ -3,6 +3,7 @@
 python benchmarks/run.py                     every case
 python benchmarks/run.py 500000x100          those with this in their name; globs too
 python benchmarks/run.py growth              how time grows with n, p and k
+python benchmarks/run.py share               how much of the machine's speed a fold reaches
 python benchmarks/run.py --list
 """
 
@@ -21,13 +22,13 @@ import report
 from bound import Machine, machine
 from cases import Case, chosen
 from libraries import DISTRIBUTIONS, LIBRARIES
-from picture import draw
+from picture import draw, draw_shares
 from rich.console import Console
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="princomp side by side with its peers")
-    parser.add_argument("cases", nargs="*", help="part of a name, or a glob; growth")
+    parser.add_argument("cases", nargs="*", help="part of a name, or a glob; growth; share")
     parser.add_argument("--list", action="store_true", help="names of the cases, and stop")
     parser.add_argument("--quick", action="store_true", help="a quarter of the rounds")
     parser.add_argument("--seconds", type=float, default=5.0, help="of rounds, a case")
@@ -77,6 +78,14 @@ def main() -> None:
         series = growth.run(on, asked.out, budget)
         console.print(growth.table(series))
         write(asked.out / "growth.json", on, [r for part in series.values() for r in part])
+        return
+    if asked.cases == ["share"]:
+        import share  # it imports princomp, which the processes of other libraries shall not
+
+        shares = share.run(on, budget)
+        console.print(share.table(shares))
+        write(asked.out / "share.json", on, shares)
+        draw_shares(shares, asked.out / "share.png")
         return
     # A part of the table does not replace the whole one.
     to = asked.out / ("part.json" if asked.cases else "results.json")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -142,3 +145,149 @@ def test_the_bound_is_the_larger_of_reading_and_arithmetic():
     assert slow_memory["seconds"] == pytest.approx(4 * 5e7 / 1e8)
     fast_memory = bound.bound(case, case.n * case.p, bound.Machine("", 2, 1e12, rates))
     assert fast_memory["seconds"] == pytest.approx(5e5 * 100 * 101 / 2e11)
+
+
+@pytest.fixture
+def guarded(monkeypatch, tmp_path):
+    """Runs check.py on one case whose measurements are given; returns its exit status."""
+    import check
+    from cases import Case
+
+    monkeypatch.setattr(check, "cores", lambda: 2)
+    monkeypatch.setattr(check, "kind_of_processor", lambda: "this kind")
+    monkeypatch.setattr(check.native, "name_in_use", lambda: "avx2")
+    monkeypatch.setattr(check, "CASES", [Case(100, 10, 2, "f64"), Case(1_000, 50, 10)])
+    path = tmp_path / "expected.json"
+
+    def run(*options, measured):
+        ratios = iter(measured)
+        monkeypatch.setattr(check, "ratio_of", lambda case, budget: check.Found(*next(ratios)))
+        monkeypatch.setattr(sys, "argv", ["check.py", "--expected", str(path), *options])
+        status = check.main()
+        assert not list(ratios), "fewer measurements than expected"
+        return status
+
+    def expected():
+        return json.loads(path.read_text())["processors"]
+
+    run.expected = expected
+    return run
+
+
+STEADY = 0.02
+
+
+def accepted(guarded, ratio=0.5):
+    assert guarded("100x10", "--write", measured=[(ratio, STEADY)] * 3) == 0
+
+
+def test_a_case_that_lost_more_than_15_percent_in_all_measurements_fails_and_is_named(
+    guarded, capsys
+):
+    accepted(guarded)
+    assert guarded("100x10", measured=[(0.57, STEADY)]) == 0
+    assert guarded("100x10", measured=[(0.7, STEADY), (0.6, STEADY), (0.8, STEADY)]) == 1
+    told = capsys.readouterr().out
+    assert "LOST 100x10-f64-lowrank: 0.6 times" in told
+    assert "expected 0.5 (+20%" in told
+    assert "make bench-check WRITE=1 CASE=100x10-f64-lowrank" in told
+
+
+def test_a_loss_that_the_next_measurement_does_not_show_is_none(guarded):
+    accepted(guarded)
+    assert guarded("100x10", measured=[(0.9, STEADY), (0.51, STEADY)]) == 0
+
+
+def test_a_noisy_measurement_hides_no_loss(guarded, capsys):
+    accepted(guarded)
+    noisy, lost = (0.1, 0.9), (0.7, STEADY)
+    assert guarded("100x10", measured=[noisy, lost, lost]) == 1
+    assert "LOST" in capsys.readouterr().out
+    assert guarded("100x10", measured=[noisy] * 3) == 1
+    assert "Too noisy to tell: 100x10-f64-lowrank" in capsys.readouterr().out
+
+
+def test_accepting_one_case_keeps_the_others_and_takes_the_middle_of_three(guarded):
+    accepted(guarded)
+    tries = [(0.9, STEADY), (0.2, STEADY), (0.3, STEADY)]
+    assert guarded("1000x50", "--write", measured=tries) == 0
+    assert guarded.expected()["this kind"]["ratios"] == {
+        "100x10-f64-lowrank": 0.5,
+        "1000x50-f32-lowrank": 0.3,
+    }
+    assert guarded("100x10", "--write", measured=[(0.1, 0.9)] * 3) == 1
+    assert guarded.expected()["this kind"]["ratios"]["100x10-f64-lowrank"] == 0.5
+
+
+def test_a_processor_of_which_nothing_is_expected_does_not_pass(guarded, capsys):
+    assert guarded("100x10", measured=[(0.5, STEADY)]) == 1
+    assert "Nothing is expected of this kind for all cases" in capsys.readouterr().out
+
+
+def test_where_there_is_avx512_the_cases_of_kernels_are_measured_with_avx2_too(
+    guarded, monkeypatch
+):
+    import check
+    from cases import Case
+
+    accepted(guarded)
+    calls = []
+
+    def run(command, env, check):
+        calls.append((command[2:], env["PRINCOMP_KERNEL"]))
+        return SimpleNamespace(returncode=7)
+
+    monkeypatch.setattr(check.subprocess, "run", run)
+    monkeypatch.setattr(check.native, "name_in_use", lambda: "avx512")
+    assert guarded("100x10", measured=[(0.5, STEADY)]) == 0
+    assert not calls, "no kernel takes the time of this case"
+    monkeypatch.setattr(check, "KERNEL_CASES", [Case(100, 10, 2, "f64")])
+    assert guarded("100x10", measured=[(0.5, STEADY)]) == 7
+    ((options, kernel),) = calls
+    assert kernel == "avx2"
+    assert options[-2:] == ["100x10", "--kernels"]
+
+
+def test_what_the_guard_compares_with_finds_what_princomp_finds(monkeypatch, tmp_path):
+    import yardsticks
+    from cases import rows_of
+
+    monkeypatch.chdir(tmp_path)
+    assert len({case.name for case in yardsticks.CASES}) == 20
+    for case in yardsticks.CASES:
+        small, _ = rows(case)
+        ours, bare = (call() for call in yardsticks.both(small))
+        if isinstance(ours, tuple):
+            ours = ours.variances if ours.scores is None else ours.scores
+        # Scores near zero have the errors of the largest.
+        near = 1e-5 * float(np.abs(bare).max())
+        assert np.abs(ours) == pytest.approx(np.abs(bare), rel=1e-4, abs=near), case.name
+    square = next(case for case in yardsticks.CASES if case.n == case.p).reduced(300, 300)
+    X = rows_of(square)
+    assert yardsticks.by_passes(X, 10) == pytest.approx(yardsticks.by_scatter(X, 10), rel=1e-3)
+
+
+def test_shares_of_the_bound_are_of_equal_results_and_are_drawn(tmp_path):
+    import bound
+    import picture
+    import share
+    import yardsticks
+
+    X = np.random.default_rng(0).standard_normal((500, 7)) + 3
+    mean, scatter = yardsticks.mean_and_scatter(X)
+    calls = share.methods(X)
+    ours = calls["princomp"]()
+    assert ours.mean == pytest.approx(mean)
+    assert ours.scatter == pytest.approx(scatter)
+    assert calls["scikit-learn covariance_eigh"]().mean_ == pytest.approx(mean)
+    on = bound.Machine("", 2, 1e10, {"float32": 2e11, "float64": 1e11})
+    results = share.run(on, 0.0, widths=(8, 40), numbers=2**12)
+    assert [(r["p"], r["floats"]) for r in results] == [
+        (8, "f32"), (40, "f32"), (8, "f64"), (40, "f64"),
+    ]  # fmt: skip
+    for result in results:
+        for found in result["methods"].values():
+            assert found["share"] == pytest.approx(result["bound"]["seconds"] / found["median"])
+    assert share.table(results).row_count == 4
+    picture.draw_shares(results, tmp_path / "share.png")
+    assert (tmp_path / "share.png").stat().st_size > 1_000
