@@ -9,7 +9,7 @@ BROWSER := $(VENV)/.browser
 PIP    := --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines test-browser unit unit-numpy unit-filled recorded adversary fuzz test-processors sanitize lint types contracts bench bench-file soak docs picture release test-lowest clean
+.PHONY: help demo test test-engines test-browser unit unit-numpy unit-filled recorded adversary fuzz test-processors sanitize coverage mutants lint types contracts bench bench-check bench-file soak docs picture release test-lowest clean
 
 help: ## list the chores
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -83,9 +83,9 @@ recorded: $(ENGINES) ## digests of 200 fits, to the bit: WRITE=FILE before a cha
 	$(BIN)/python tests/recorded/recorded_fits.py $(if $(COMPARE),--compare '$(COMPARE)',--write \
 	  '$(or $(WRITE),build/recorded.json)') $(if $(ONLY),--only '$(ONLY)')
 
-adversary: $(ENGINES) ## search for wrong answers (MINUTES=5 SEED=… for a run, CASE=… for one case again)
-	$(BIN)/python tests/adversary/search.py $(if $(CASE),--case $(CASE),--minutes $(or $(MINUTES),5) \
-	  $(if $(SEED),--seed $(SEED)))
+adversary: $(ENGINES) ## search for wrong answers (MINUTES=5 SEED=… for a run, SMALL=100000 for small problems, CASE=… for one again)
+	$(BIN)/python tests/adversary/search.py $(if $(CASE),--case $(CASE),$(if $(SMALL),--small $(SMALL), \
+	  --minutes $(or $(MINUTES),5)) $(if $(SEED),--seed $(SEED)))
 
 FUZZED := $(VENV)/.fuzz
 $(FUZZED): $(STAMP) tests/fuzz/requirements.txt
@@ -99,7 +99,7 @@ fuzz: $(FUZZED) ## crafted files against readers (TARGET=csv for one, MINUTES=1 
 	    -max_total_time=$$((60 * $(or $(MINUTES),1))) || exit 1; \
 	done
 
-soak: $(ENGINES) ## the slow tests: fits killed again and again, half an hour of the adversary
+soak: $(ENGINES) ## the slow tests: 1,000 kills, windows over 10⁸ rows, 10,000 orders of calls, half an hour of the adversary
 	$(BIN)/python -m pytest -m soak
 
 sanitize: ## the compiled kernels under the address, undefined-behaviour and thread sanitizers
@@ -107,6 +107,33 @@ sanitize: ## the compiled kernels under the address, undefined-behaviour and thr
 	  cmake -S . -B build/sanitize-$$with -DPRINCOMP_SANITIZE=$$with >/dev/null && \
 	  cmake --build build/sanitize-$$with && build/sanitize-$$with/selftest || exit 1; \
 	done
+
+MEASURED := $(VENV)/.measured
+$(MEASURED): $(ENGINES) tests/branches/requirements.txt
+	$(BIN)/python -m pip install $(PIP) --requirement tests/branches/requirements.txt
+	@touch $@
+
+# The tests that reach the rooms of tests/branches/coveragerc, and those of the kernels.
+REACHING := $(addprefix tests/, summaries laws references solvers core estimators io/checkpoints \
+  io/test_model_file.py io/test_model_file_altered.py io/test_model_parts.py \
+  engines/test_device.py engines/test_device_stream.py)
+KERNELS_BUILT := build/coverage/kernels
+
+coverage: $(MEASURED) ## lines and branches that tests reach, of the rooms of numbers and files and of the kernels
+	rm -rf build/coverage/python* && mkdir -p build/coverage
+	PYTHONPATH=tests/branches $(subst -m pytest,-m coverage run --rcfile=tests/branches/coveragerc -m pytest,$(PYTEST)) \
+	  -p contexts -m 'not soak and not browser' $(REACHING)
+	$(BIN)/python -m coverage combine --quiet --rcfile=tests/branches/coveragerc
+	cmake -S . -B $(KERNELS_BUILT) -DSKBUILD=ON -DCMAKE_MODULE_LINKER_FLAGS=--coverage \
+	  -DCMAKE_CXX_FLAGS='--coverage -fprofile-update=atomic' >/dev/null && cmake --build $(KERNELS_BUILT)
+	find $(KERNELS_BUILT) -name '*.gcda' -delete
+	PYTHONPATH=tests/branches $(PYTEST) -p measured_kernels tests/kernels --ignore=tests/kernels/test_upper_halves.py
+	$(BIN)/gcovr --root . --filter src/princomp/kernels/ --merge-lines --exclude-throw-branches $(KERNELS_BUILT)
+	$(BIN)/python -m coverage report --rcfile=tests/branches/coveragerc
+
+mutants: $(MEASURED) ## change the code a little, again and again: does a test fail? (N=40 SEED=1 ROOM=summaries)
+	$(BIN)/python tests/mutants/mutants.py --number $(or $(N),40) --seed $(or $(SEED),1) \
+	  $(if $(ROOM),--room $(ROOM))
 
 lint: $(STAMP) ## style and format
 	$(BIN)/ruff check .
@@ -117,6 +144,9 @@ types: $(STAMP) ## strict type check
 
 contracts: $(STAMP) ## the rooms and their order of imports
 	$(BIN)/lint-imports --no-cache
+
+bench-check: $(STAMP) ## has speed been lost since benchmarks/expected.json? 5 quiet minutes (CASE=… for some, WRITE=1 accepts)
+	$(BIN)/python benchmarks/check.py $(if $(CASE),'$(CASE)') $(if $(WRITE),--write)
 
 bench-file: $(STAMP) ## a 6 GB file against reading it (writes it into build/)
 	$(BIN)/python benchmarks/large_file.py

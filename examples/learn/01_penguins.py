@@ -105,7 +105,7 @@ ax.figure
 
 from princomp import bootstrap
 
-sure = bootstrap(complete[measured], n=500, seed=0, n_components=2, scale="unit")
+sure = bootstrap(complete[measured], n=500, random_state=0, n_components=2, scale="unit")
 print(sure)
 
 # %%

@@ -80,7 +80,7 @@ def test_a_model_after_the_table_is_recognised(princomp, tmp_path, command):
 
 def test_messages_name_what_the_command_line_has(princomp, tmp_path):
     write_csv(tmp_path / "t.csv", "a,b,c", "1,2,7", "3,5,7", "4,1,7")
-    hint = "Hint: leave the constant column out (--exclude), or set --constant zero\n"
+    hint = "Hint: leave the constant column out (--exclude), or set --constant drop\n"
     assert hint in princomp("fit", "t.csv", "--scale", "unit").err
     for words in (["--kernel", "rbf", "--scale", "unit"], ["--robust", "--scale", "mad"]):
         done = princomp("fit", "t.csv", *words, "-k", 1)

@@ -113,7 +113,7 @@ def test_intervals_are_a_tidy_table_on_stdout(princomp, model, arrests):
     done = princomp("bootstrap", model, ARRESTS, "-n", 50, "--seed", 4)
     assert done.code == 0
     assert "Bootstrap of 50 resamples, 95% intervals" in done.err
-    found = package.bootstrap(arrests, n=50, seed=4, n_components=2, scale="unit")
+    found = package.bootstrap(arrests, n=50, random_state=4, n_components=2, scale="unit")
     lines = lines_of(done.out)
     assert list(lines[0]) == [
         *("quantity", "component", "variable", "value", "low", "high", "error"),

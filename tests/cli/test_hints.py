@@ -20,9 +20,9 @@ from princomp.cli.hints import as_flags
         ("memory_limit=None", "memory_limit=None"),
         ("leave it out of columns=.", "leave it out of --columns."),
         (
-            "leave the constant columns out, or set constant='zero'; scale can also be an array of "
+            "leave the constant columns out, or set constant='drop'; scale can also be an array of "
             "divisors",
-            "leave the constant columns out (--exclude), or set --constant zero",
+            "leave the constant columns out (--exclude), or set --constant drop",
         ),
         # English, names of files and columns, and what has no flag.
         ("missing columns, the scale of a column", "missing columns, the scale of a column"),

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn import decomposition
 
 from helpers import with_singular_values
 from princomp import PCA, bootstrap
+from princomp.diagnostics import rows
 from princomp.diagnostics.resampling import resamples
 from princomp.errors import (
     ConstantColumnError,
@@ -40,7 +42,7 @@ def test_each_resample_is_the_fit_of_the_repeated_rows(few, shape, center, scale
     X = rng.standard_normal(shape) * np.linspace(3, 1, shape[1]) + 5
     scale = np.linspace(1, 2, shape[1]) if scale == "given" else scale
     parameters = {"n_components": 2, "scale": scale, "center": center}
-    found = bootstrap(X, n=12, seed=7, level=0.5, **parameters)
+    found = bootstrap(X, n=12, random_state=7, level=0.5, **parameters)
     models = by_hand(X, 12, 7, **parameters)
     ends = [0.25, 0.75]
     variances = np.array([model.explained_variance_ for model in models])
@@ -102,15 +104,16 @@ def test_weights_are_how_often_rows_are_there(rng):
 
 def test_seeds_batches_and_progress(normal, monkeypatch):
     heard = []
-    one = bootstrap(normal, n=300, seed=5, progress=heard.append)
+    one = bootstrap(normal, n=300, random_state=5, progress=heard.append)
     assert (heard[-1].step, heard[-1].rows, heard[-1].done) == ("bootstrap", 300, True)
     monkeypatch.setattr(resamples, "_SCATTERS", 2000)
     monkeypatch.setattr(resamples, "_PRODUCTS", 100)
-    other = bootstrap(normal, n=300, seed=5)
+    other = bootstrap(normal, n=300, random_state=5)
     np.testing.assert_allclose(other.angles, one.angles, atol=1e-6)
-    assert not np.allclose(bootstrap(normal, n=300, seed=6).angles, one.angles)
+    assert not np.allclose(bootstrap(normal, n=300, random_state=6).angles, one.angles)
     assert not np.allclose(
-        bootstrap(normal, n=50, seed=None).angles, bootstrap(normal, n=50, seed=None).angles
+        bootstrap(normal, n=50, random_state=None).angles,
+        bootstrap(normal, n=50, random_state=None).angles,
     )
 
 
@@ -153,7 +156,7 @@ def test_mistaken_arguments(normal):
     for change, word in (
         ({"n": 1}, "n"),
         ({"n": 10.5}, "n"),
-        ({"seed": -1}, "seed"),
+        ({"random_state": -1}, "random_state"),
         ({"level": 1}, "level"),
         ({"align": "sign"}, "align"),
         ({"model": 3}, "model"),
@@ -193,3 +196,25 @@ def test_rows_without_weight_are_refused():
     X = np.random.default_rng(0).standard_normal((10, 3))
     with pytest.raises(ShapeError, match="at least 2 rows, and there are 0"):
         bootstrap(PCA(1).fit(X), X, sample_weight=np.zeros(10))
+
+
+def test_a_model_of_scikit_learn(normal):
+    theirs = decomposition.PCA(2).fit(normal)
+    found = bootstrap(PCA.from_sklearn(theirs), normal, n=20)
+    expected = bootstrap(PCA(2).fit(normal), normal, n=20)
+    np.testing.assert_allclose(found.variance_interval, expected.variance_interval, rtol=1e-12)
+    with pytest.raises(ParameterError, match="are not the"):
+        bootstrap(PCA.from_sklearn(theirs), normal + 1.0)
+
+
+def test_old_names_of_arguments_warn(normal):
+    model = PCA(2).fit(normal)
+    with pytest.warns(FutureWarning, match=r"seed= is now random_state=.*0\.4"):
+        old = bootstrap(model, normal, n=20, seed=3)
+    new = bootstrap(model, normal, n=20, random_state=3)
+    np.testing.assert_array_equal(old.angles, new.angles)
+    weights = np.arange(1.0, len(normal) + 1)
+    with pytest.warns(FutureWarning, match="weights= is now sample_weight="):
+        old = rows(model, normal, weights=weights, frame="listing")
+    new = rows(model, normal, sample_weight=weights, frame="listing")
+    np.testing.assert_array_equal(old["contribution_PC1"], new["contribution_PC1"])

@@ -60,8 +60,8 @@ def test_small_errors_are_not_differences_of_large_ones(rng):
 
 
 def test_mistaken_arguments_of_the_error(arrests, unit):
-    with pytest.raises(ParameterError, match="weights were given without X"):
-        reconstruction_error(unit, weights=np.ones(50))
+    with pytest.raises(ParameterError, match="sample_weight was given without X"):
+        reconstruction_error(unit, sample_weight=np.ones(50))
     with pytest.raises(NotFiniteError, match="no row of X"):
         reconstruction_error(unit, arrests, np.zeros(50))
     unknown = PCA.from_covariance(np.cov(arrests.T), mean=arrests.mean(axis=0))

@@ -153,6 +153,23 @@ def test_files_name_their_rows(model, tmp_path):
     assert d.outliers(known, frame)["row"].tolist()[0] == "Alaska"
 
 
+@pytest.mark.filterwarnings("ignore:left out 'id'")
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_left_out_column_of_numbers_names_the_rows(kind, frames):
+    frame = frames["pandas"].drop(columns="State")
+    frame.insert(0, "id", np.arange(100, 150))
+    model = PCA(2).fit(frame)
+    convert = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
+    table = d.rows(model, convert[kind](frame), frame="listing")
+    assert table["row"].tolist() == list(range(100, 150))
+    if kind == "pandas":  # an index with names comes first
+        named = d.rows(model, frame.set_index(frames["pandas"]["State"]), frame="listing")
+        assert named["row"][0] == "Alabama"
+    analysed = frame.rename(columns={"id": "number"})
+    analysed = d.rows(PCA(2).fit(analysed), analysed)
+    assert analysed.index.tolist() == list(range(50))
+
+
 def test_two_files_are_one_table(model, tmp_path):
     text = STATES.read_text().splitlines(keepends=True)
     (tmp_path / "a.csv").write_text("".join(text[:11]))

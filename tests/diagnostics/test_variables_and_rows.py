@@ -161,7 +161,7 @@ def test_supplementary_rows_have_no_contribution(arrests, unit):
     table = rows(unit, arrests[:3], supplementary=True, form="long", frame="listing")
     assert table.columns == ["row", "component", "score", "cos2", "distance"]
     assert len(table) == 6
-    with pytest.raises(ParameterError, match="weights"):
+    with pytest.raises(ParameterError, match="sample_weight"):
         rows(unit, arrests[:3], [1, 1, 1], supplementary=True)
 
 
@@ -212,9 +212,9 @@ def test_large_means_do_not_show(rng):
 def test_what_does_not_fit_is_reported(arrests, unit):
     with pytest.raises(ShapeError, match="3 features"):
         rows(unit, arrests[:, :3])
-    with pytest.raises(ShapeError, match="weights has shape"):
+    with pytest.raises(ShapeError, match="sample_weight has shape"):
         rows(unit, arrests, [1.0, 2.0])
-    with pytest.raises(ParameterError, match=r"weights\[0\] is -1"):
+    with pytest.raises(ParameterError, match=r"sample_weight\[0\] is -1"):
         rows(unit, arrests, -np.ones(50))
     with pytest.raises(ShapeError, match="there are 50 rows"):
         rows(unit, iter([arrests]), np.ones(51))

@@ -20,7 +20,7 @@ def frame():
 @pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
 @pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "krylov", "row_gram"])
 def test_a_constant_column_has_no_part(frame, scale, solver):
-    with pytest.raises(ConstantColumnError, match=r"(?s)same.*constant=.zero."):
+    with pytest.raises(ConstantColumnError, match=r"(?s)same.*constant='drop'"):
         PCA(2, scale=scale, svd_solver=solver).fit(frame)
     model = PCA(2, scale=scale, svd_solver=solver, constant="zero").fit(frame)
     without = PCA(2, scale=scale, svd_solver=solver).fit(frame[["a", "b", "c"]])
@@ -29,6 +29,29 @@ def test_a_constant_column_has_no_part(frame, scale, solver):
     scores = without.transform(frame[["a", "b", "c"]])
     np.testing.assert_allclose(np.abs(model.transform(frame)), np.abs(scores), atol=1e-12)
     assert "constant column has no part in any component: same" in str(model.plan_)
+
+
+@pytest.mark.parametrize("scale", ["unit", "pareto", "range"])
+@pytest.mark.parametrize("k", [None, 0.8, "kaiser", "broken-stick", "parallel", "cv"])
+def test_a_dropped_column_is_not_counted(frame, scale, k):
+    dropped = PCA(k, scale=scale, constant="drop").fit(frame)
+    without = PCA(k, scale=scale).fit(frame[["a", "b", "c"]])
+    assert dropped.n_components_ == without.n_components_
+    assert dropped.decision_ == without.decision_
+    assert not dropped.components_[:, 3].any()
+    assert "constant column is dropped: same" in str(dropped.plan_)
+    batches = PCA(k, scale=scale, constant="drop")
+    if k != "cv":
+        assert batches.partial_fit(frame).n_components_ == without.n_components_
+    if k is None:
+        np.testing.assert_allclose(dropped.inverse_transform(dropped.transform(frame)), frame)
+
+
+def test_without_centring_a_constant_column_counts(frame):
+    model = PCA(scale="unit", constant="drop", center=False).fit(frame)
+    assert model.n_components_ == 4
+    assert model.components_[:, 3].any()
+    assert "constant column is not divided: same" in str(model.plan_)
 
 
 def test_it_may_be_constant_in_some_resamples_only(frame):
@@ -46,7 +69,7 @@ def test_missing_cells_of_other_columns_are_filled(frame):
 def test_the_hint_names_the_parameter_where_there_is_one(frame):
     with pytest.raises(ConstantColumnError) as caught:
         PCA(scale="unit").fit(frame)
-    assert "or set constant='zero'; scale can also be an array" in caught.value.hint
+    assert "or set constant='drop'; scale can also be an array" in caught.value.hint
     for model in (KernelPCA(2, kernel="rbf", scale="unit"), RobustPCA(2, scale="mad")):
         with pytest.raises(ConstantColumnError) as caught:
             model.fit(frame)

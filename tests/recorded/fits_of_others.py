@@ -154,8 +154,8 @@ def _(folder):
     X = table("tall")
     model = PCA(2).fit(X)
     return {
-        "signs": princomp.bootstrap(X, n=60, seed=1, n_components=3, scale="unit"),
-        "procrustes": princomp.bootstrap(model, X, n=40, seed=2, align="procrustes"),
+        "signs": princomp.bootstrap(X, n=60, random_state=1, n_components=3, scale="unit"),
+        "procrustes": princomp.bootstrap(model, X, n=40, random_state=2, align="procrustes"),
         "wide": princomp.bootstrap(table("small wide"), n=20, n_components=2),
         "weights": princomp.bootstrap(X, n=30, n_components=2, sample_weight=counts_for(400)),
     }
@@ -165,7 +165,7 @@ def _(folder):
 def _(folder):
     from princomp.choosing import CV, GavishDonoho, Parallel
 
-    chosen = princomp.choose(table("tall"), scale="unit", seed=3)
+    chosen = princomp.choose(table("tall"), scale="unit", random_state=3)
     some = princomp.choose(table("wide"), ["gcv", "parallel"])
     others = [CV(folds=4), GavishDonoho(noise=0.5), Parallel(draws=30, null="permuted")]
     model = princomp.choose(PCA().fit(table("middle")), ["gcv", "kaiser", "marchenko-pastur"])

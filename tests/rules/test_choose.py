@@ -32,7 +32,7 @@ def test_all_rules_stand_side_by_side(arrests):
 
 
 def test_what_is_shown_is_what_a_fit_does(arrests):
-    found = choose(arrests, scale="unit", seed=3)
+    found = choose(arrests, scale="unit", random_state=3)
     for name in RULES:
         model = PCA(name, scale="unit", random_state=3).fit(arrests)
         assert (model.decision_.k, model.decision_.reason) == (found.k[name], found[name].reason)
@@ -89,11 +89,11 @@ def test_without_pandas_a_frame_says_so(arrests, monkeypatch):
 
 
 def test_models_and_summaries_answer_without_rows(arrests):
-    whole = choose(arrests, scale="unit", seed=2)
+    whole = choose(arrests, scale="unit", random_state=2)
     model = PCA(2, scale="unit").fit(arrests)
     stream = PCA(scale="unit").partial_fit(arrests[:20]).partial_fit(arrests[20:])
     for X, parameters in ((model, {}), (stream, {}), (model.summary_, {"scale": "unit"})):
-        found = choose(X, seed=2, **parameters)
+        found = choose(X, random_state=2, **parameters)
         for name in RULES:
             if name in ("cv", "bi-cv", "permutation"):
                 assert found.k[name] is None
@@ -126,8 +126,8 @@ def test_arguments_that_mean_nothing_are_refused(arrests):
         ((arrests, []), {}, "none"),
         ((arrests, ["gcv", Parallel(), Parallel(50)]), {}, "parallel twice"),
         ((arrests,), {"missing": "em"}, "missing='em'"),
-        ((arrests,), {"seed": -1}, "seed=-1"),
-        ((arrests,), {"seed": 0.5}, r"seed=0\.5"),
+        ((arrests,), {"random_state": -1}, "random_state=-1"),
+        ((arrests,), {"random_state": 0.5}, r"random_state=0\.5"),
         ((model,), {"scale": "unit"}, "scale"),
         ((model.summary_,), {"sample_weight": [1]}, "sample_weight"),
     ):

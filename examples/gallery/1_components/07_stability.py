@@ -12,7 +12,7 @@ from sklearn.datasets import load_wine
 from princomp import bootstrap
 
 wine = load_wine(as_frame=True)
-sure = bootstrap(wine.data, n=300, seed=0, n_components=6, scale="unit")
+sure = bootstrap(wine.data, n=300, random_state=0, n_components=6, scale="unit")
 
 figure = Figure(figsize=(6, 3.2), layout="constrained")
 ax = figure.subplots()

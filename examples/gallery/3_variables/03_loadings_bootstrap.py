@@ -11,5 +11,5 @@ from princomp import PCA, bootstrap
 
 states = pd.read_csv("../../usarrests.csv", index_col="State")
 model = PCA(2, scale="unit").fit(states)
-sure = bootstrap(states, n=500, seed=0, n_components=2, scale="unit")
+sure = bootstrap(states, n=500, random_state=0, n_components=2, scale="unit")
 model.plot.loadings(bootstrap=sure).figure

@@ -90,7 +90,7 @@ def bootstrap(
 
     with progress_bar(as_json) as progress:
         found = bootstrap_of(
-            model, source, n=n, seed=seed, level=level, align=align, progress=progress
+            model, source, n=n, random_state=seed, level=level, align=align, progress=progress
         )
     if file is not None or not as_json:
         write_columns(file, found.columns_of("intervals"), force)

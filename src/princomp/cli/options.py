@@ -240,10 +240,11 @@ _table = (
     click.option("--id", "id_column", metavar="COLUMN", help="Column with the names of the rows."),
     click.option(
         "--constant",
-        type=click.Choice(["error", "zero"]),
+        type=click.Choice(["error", "zero", "drop"]),
         default="error",
         show_default=True,
-        help="Constant columns with --scale: fail, or set their loadings to zero.",
+        help="Constant columns with --scale: fail, set their loadings to zero, or also leave them "
+        "out of the count of columns.",
     ),
     click.option("--no-center", is_flag=True, help="Do not subtract the column means."),
     click.option(

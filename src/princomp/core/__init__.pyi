@@ -15,6 +15,7 @@ from .constraints import (
     fraction as fraction,
     number as number,
     one_of as one_of,
+    renamed as renamed,
     whole_number as whole_number,
 )
 from .context import check_rows as check_rows

@@ -82,14 +82,15 @@ class RuleQuestion:
     def _known(self, spectrum: Spectrum, complete: bool) -> Known:
         fit, request, summary = self._fit, self._fit.request, self._summary
         why = _no_rows(fit)
+        dropped = request.dropped_columns(summary)
+        columns = summary.p - len(dropped)
+        spread = np.delete(np.asarray(self._ready.column_scatter), dropped)
         return Known(
-            variances=spectrum.variances,
+            variances=spectrum.variances[:columns],
             total=spectrum.total,
-            columns=summary.p,
+            columns=columns,
             rows=None if fit.n is None else float(summary.rows),
-            column_variances=np.maximum(
-                np.asarray(self._ready.column_scatter) / (summary.rows - 1.0), 0.0
-            ),
+            column_variances=np.maximum(spread / (summary.rows - 1.0), 0.0),
             centred=request.center,
             standardised=request.center
             and isinstance(request.scale, str)
@@ -128,7 +129,8 @@ class RuleQuestion:
             table -= summary.mean_low
         if self._scale is not None:
             table /= self._scale
-        return table
+        dropped = fit.request.dropped_columns(summary)
+        return np.delete(table, dropped, axis=1) if dropped.size else table
 
 
 def draws_rows(wanted: int | float | str | Rule | None) -> bool:

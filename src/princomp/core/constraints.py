@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from princomp.core.request import is_a
 from princomp.errors import ParameterError, did_you_mean
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def renamed(**new_names: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Accept old names of keyword arguments, ``old="new"``, with a warning until version 0.4."""
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        @wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            for old in new_names.keys() & kwargs.keys():
+                new = new_names[old]
+                warnings.warn(
+                    f"{old}= is now {new}=; the old name ends with version 0.4",
+                    FutureWarning,
+                    stacklevel=2,
+                )
+                kwargs.setdefault(new, kwargs.pop(old))
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 @dataclass(frozen=True)

@@ -156,13 +156,19 @@ class FitContext:
 
     def constant_note(self, summary: Summary) -> tuple[str, ...]:
         """A note on constant columns that were not scaled."""
-        if self.request.constant != "zero" or not isinstance(self.request.scale, str):
+        if self.request.constant == "error" or not isinstance(self.request.scale, str):
             return ()
         none = np.flatnonzero(np.asarray(summary.column_scatter) == 0)
         if not none.size:
             return ()
         names = [f"x{j}" if self.names is None else str(self.names[j]) for j in none[:5]]
         more = "" if none.size <= 5 else f" and {none.size - 5} more"
+        if not self.request.center:
+            many = "column is" if none.size == 1 else "columns are"
+            return (f"constant {many} not divided: {', '.join(names)}{more}",)
+        if self.request.constant == "drop":
+            many = "column is" if none.size == 1 else "columns are"
+            return (f"constant {many} dropped: {', '.join(names)}{more}",)
         many = "column has" if none.size == 1 else "columns have"
         return (f"constant {many} no part in any component: {', '.join(names)}{more}",)
 
@@ -197,8 +203,9 @@ class ComponentCount:
     def __init__(
         self, fit: FitContext, summary: Summary, ready: Summary, scale: FloatArray | None
     ) -> None:
-        wanted = check_wanted(fit.request.n_components, summary, fit.request.solver)
-        self.most = most_components(summary)
+        request, dropped = fit.request, len(fit.request.dropped_columns(summary))
+        wanted = check_wanted(request.n_components, summary, request.solver, dropped)
+        self.most = most_components(summary, dropped)
         self.exact = wanted if isinstance(wanted, int) else None
         self.share = wanted if isinstance(wanted, float) else None
         self.question: RuleQuestion | None = None
@@ -314,7 +321,7 @@ def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
     """
     if summary.rows > 1.0:
         return
-    if dropped:
+    if dropped and n - dropped < 2:
         raise ShapeError(
             f"{n - dropped} of {n} rows are left after dropping those with missing values; "
             "a variance needs at least 2",
@@ -327,7 +334,7 @@ def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
             hint="give more rows",
         )
     raise ShapeError(
-        f"a variance needs a sum of weights above 1, got {summary.rows:g} over {n} rows"
+        f"a variance needs a sum of weights above 1, got {summary.rows:g} over {n - dropped} rows"
         + ("" if summary.rows else ": every weight is zero"),
         hint="weights are frequencies: give more, or larger ones",
     )

@@ -101,7 +101,7 @@ class LazyFit:
             )
         wanted = request.n_components
         if isinstance(wanted, int):
-            wanted = min(wanted, most_components(summary))
+            wanted = min(wanted, most_components(summary, len(request.dropped_columns(summary))))
         n = stream.seen - dropped
         dtype = np.dtype(np.float64) if stream.dtype is None else stream.dtype
         solver = request.solver

@@ -8,6 +8,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from princomp.core.missing import METHODS
 from princomp.core.problem import SOLVERS, Problem
@@ -28,7 +29,7 @@ _LARGE = 2**23
 _SOLVERS = tuple(SOLVERS)
 _SCALES = ("unit", "pareto", "range")
 _MISSING = ("error", "drop", *METHODS)
-_CONSTANT = ("error", "zero")
+_CONSTANT = ("error", "zero", "drop")
 _NAMES = ("PC", "sklearn")
 _NORMALIZERS = ("auto", "QR", "LU", "none")
 
@@ -126,6 +127,15 @@ class Request(NamedTuple):
             parameters.constant,
         )
 
+    def dropped_columns(self, summary: Any) -> NDArray[np.intp]:
+        """Numbers of the constant columns that ``constant="drop"`` leaves out of the count.
+
+        Without centring a constant column is not zero, and counts.
+        """
+        if self.constant != "drop" or not isinstance(self.scale, str) or not self.center:
+            return np.empty(0, dtype=np.intp)
+        return np.flatnonzero(np.asarray(summary.column_scatter) == 0)
+
     @property
     def wanted(self) -> int | float | str | None:
         """``n_components`` as plans and files say it: a rule by its name."""
@@ -183,16 +193,17 @@ def checked_components(k: Any) -> int | float | str | Rule | None:
     raise _invalid("n_components", k, *valid, "a rule", "None")
 
 
-def most_components(summary: Any) -> int:
+def most_components(summary: Any, dropped: int = 0) -> int:
     """Return the largest number of components: min(n, p), where weight 2 is the row twice.
 
-    Rows of weights below one count as rows, so that weights may be on any scale.
+    Rows of weights below one count as rows, so that weights may be on any scale. Columns that are
+    ``dropped`` do not count.
     """
-    return min(max(math.floor(summary.rows + 1e-9), summary.count), summary.p)
+    return min(max(math.floor(summary.rows + 1e-9), summary.count), summary.p - dropped)
 
 
 def check_wanted(
-    wanted: int | float | str | Rule | None, summary: Any, solver: str
+    wanted: int | float | str | Rule | None, summary: Any, solver: str, dropped: int = 0
 ) -> int | float | str | Rule:
     """Return the requested number of components, or the rule that will choose it.
 
@@ -203,7 +214,7 @@ def check_wanted(
     ShapeError
         For a number out of range, with the range.
     """
-    most = most_components(summary)
+    most = most_components(summary, dropped)
     truncated = solver in ("arpack", "lanczos", "randomized")
     if wanted is None:
         return most - 1 if solver == "arpack" else most

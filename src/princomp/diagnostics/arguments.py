@@ -13,13 +13,11 @@ from princomp.core import (
     FittedModel as CoreModel,
     HasModel,
     PCAModel,
-    checked_weights,
     fitted_model,
 )
 from princomp.errors import (
     NotAvailableError,
     ParameterError,
-    PrincompError,
     ShapeError,
     invalid_value,
 )
@@ -27,7 +25,6 @@ from princomp.estimators import PCA
 from princomp.io import Origin
 from princomp.linalg import FloatArray
 from princomp.solvers import Spectrum
-from princomp.summaries import SampleWeight, Weights
 
 if TYPE_CHECKING:
     from princomp.kernel_pca import KernelPCA
@@ -126,20 +123,6 @@ def chunk_scores(
 
 
 # ---- arguments ------------------------------------------------------------------------
-
-
-def check_weights_of(weights: SampleWeight, n: int | None) -> Weights:
-    """Return frequencies (n,), or None where every row counts once."""
-    try:
-        return checked_weights(weights, n)
-    except PrincompError as error:
-        raise named_weights(error) from None
-
-
-def named_weights(error: PrincompError) -> PrincompError:
-    """Return the same error with the parameter called ``weights``."""
-    message = error.message.replace("sample_weight", "weights")
-    return type(error)(message, place={**error.place, "parameter": "weights"}, hint=error.hint)
 
 
 class Selection(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
+from princomp.core import renamed
 from princomp.diagnostics.arguments import Components
 from princomp.diagnostics.barycentres import eta_squared, grouped
 from princomp.diagnostics.metadata_columns import ExtraColumn, named_values
@@ -37,11 +38,12 @@ class _Row(NamedTuple):
     note: str = ""
 
 
+@renamed(weights="sample_weight")
 def metadata(
     model: PCA,
     X: object,
     data: object,
-    weights: SampleWeight = None,
+    sample_weight: SampleWeight = None,
     *,
     categorical: Iterable[str] = (),
     components: Components = None,
@@ -59,7 +61,7 @@ def metadata(
         Or the name of a column of X, or a list of names.
         One value for each row of X, in the same order. Numbers are numeric, text and booleans
         categorical. A pandas frame must have the index of X.
-    weights : array of shape (n,), optional
+    sample_weight : array of shape (n,), optional
         Frequencies of the rows; tests use their sum.
     categorical : iterable of str, optional
         Columns of numbers to be used as categories.
@@ -99,7 +101,7 @@ def metadata(
     ['PC1' 'PC2'] [ 0.99 -0.04]
     """
     data, X = named_values(model, X, data, "data")
-    projected = project_rows(model, X, weights, components, frame)
+    projected = project_rows(model, X, sample_weight, components, frame)
     lines: list[_Row] = []
     for column in projected.extra_columns(data, categorical, what="data"):
         if column.numbers is not None:

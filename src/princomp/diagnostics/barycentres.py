@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.core import renamed
 from princomp.diagnostics.arguments import Components
 from princomp.diagnostics.metadata_columns import ExtraColumn, named_values
 from princomp.diagnostics.projected import ProjectedRows, project_rows
@@ -80,11 +81,12 @@ class _Row(NamedTuple):
     eta2: float
 
 
+@renamed(weights="sample_weight")
 def categories(
     model: PCA,
     X: object,
     columns: object,
-    weights: SampleWeight = None,
+    sample_weight: SampleWeight = None,
     *,
     categorical: Iterable[str] = (),
     components: Components = None,
@@ -101,7 +103,7 @@ def categories(
     columns : frame, series, mapping of name to values, or array (n,) or (n, m)
         Or the name of a column of X, or a list of names.
         One category (text or boolean) for each row of X, in the same order.
-    weights : array of shape (n,), optional
+    sample_weight : array of shape (n,), optional
         Frequencies of the rows.
     categorical : iterable of str, optional
         Columns of numbers to be used as categories.
@@ -142,7 +144,7 @@ def categories(
     ['a' 'a' 'b']
     """
     columns, X = named_values(model, X, columns, "columns")
-    projected = project_rows(model, X, weights, components, frame)
+    projected = project_rows(model, X, sample_weight, components, frame)
     lines: list[NamedTuple] = []
     for column in projected.extra_columns(columns, categorical):
         if column.codes is None:

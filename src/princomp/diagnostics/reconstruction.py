@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core import Fitted
+from princomp.core import Fitted, renamed
 from princomp.diagnostics.arguments import axes_of, fitted_of, row_count
 from princomp.diagnostics.row_reader import RowReader
 from princomp.diagnostics.tables import checked_frame, table
@@ -16,8 +16,9 @@ from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight
 
 
+@renamed(weights="sample_weight")
 def reconstruction_error(
-    model: PCA, X: object = None, weights: SampleWeight = None, *, frame: str | None = None
+    model: PCA, X: object = None, sample_weight: SampleWeight = None, *, frame: str | None = None
 ) -> Any:
     """Compute the error of rows reconstructed from 0, 1, …, k components.
 
@@ -28,7 +29,7 @@ def reconstruction_error(
     X : array, sparse array, frame, path or batches, of shape (n, p), optional
         Rows to reconstruct, read once. By default the training rows, whose error follows
         from the variances.
-    weights : array of shape (n,), optional
+    sample_weight : array of shape (n,), optional
         Frequencies of the rows of X.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
         Kind of the table; by default that of X.
@@ -61,15 +62,15 @@ def reconstruction_error(
     fitted = fitted_of(model)
     kind = None
     if X is None:
-        if weights is not None:
+        if sample_weight is not None:
             raise ParameterError(
-                "weights were given without X",
-                place={"parameter": "weights"},
+                "sample_weight was given without X",
+                place={"parameter": "sample_weight"},
                 hint="give X too; without it, the training rows have the weights of the fit",
             )
         errors = _of_training(fitted)
     else:
-        reader = RowReader.open(model, X, weights, frame=frame)
+        reader = RowReader.open(model, X, sample_weight, frame=frame)
         kind, errors = reader.frame, _of_rows(reader)
     contents = {
         "components": np.arange(fitted.k + 1),

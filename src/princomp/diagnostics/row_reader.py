@@ -11,21 +11,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.core import Fitted, fitted_model
+from princomp.core import Fitted, checked_weights, fitted_model
 from princomp.diagnostics.arguments import (
     FittedModel,
     axes_of,
-    check_weights_of,
     feature_names,
     fitted_of,
-    named_weights,
     read_rows,
 )
 from princomp.diagnostics.tables import Contents, checked_frame, frame_of, table
 from princomp.engines import Distributed
 from princomp.errors import ColumnError, ParameterError, ShapeError
 from princomp.estimators import PCA
-from princomp.io import Origin, Source, is_file
+from princomp.io import Origin, Source, frame_origin, has_index_name, is_file
 from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight, Weights, check_weights, part_of
 
@@ -100,7 +98,7 @@ class RowReader:
         kind = index = names = None
         if wrapped is not None:
             kind = str(wrapped.implementation.value)
-            X, names = split_ids(wrapped, column, model.id_column_)
+            X, names = split_ids(wrapped, column, model.id_column_ or _index_column(model, wrapped))
             index = getattr(X, "index", None) if kind == "pandas" else None
         elif is_file(X):
             X = _open_files(model, X, column or model.id_column_)
@@ -122,7 +120,7 @@ class RowReader:
                 raise _wrong_number_of_ids(len(names), n)
         elif names is None and index is not None:
             names = index.to_numpy()
-        reader = cls(model, data, origin, names, index, "", check_weights_of(weights, n))
+        reader = cls(model, data, origin, names, index, "", checked_weights(weights, n))
         reader.frame = checked_frame(frame, model, kind)
         return reader
 
@@ -154,9 +152,9 @@ class RowReader:
                     ids = self.ids[first:stop]
                 else:
                     ids = np.arange(first, stop)
-                yield Block(first, rows, ids, self._checked(part_of, first, stop))
+                yield Block(first, rows, ids, part_of(self.weights, first, stop))
             at += chunk.shape[0]
-        self._checked(check_weights, at)
+        check_weights(self.weights, at)
         if self.ids is not None and len(self.ids) != at:
             raise _wrong_number_of_ids(len(self.ids), at)
 
@@ -210,13 +208,6 @@ class RowReader:
             model.check_finite(self.data, self.data, 0, self.origin)
         return _centred_and_scaled(self.fitted, model.fill(part))
 
-    def _checked(self, function: Callable[..., Any], *args: int) -> Any:
-        """Call a function of the weights; its errors name the parameter ``weights``."""
-        try:
-            return function(self.weights, *args)
-        except ShapeError as error:
-            raise named_weights(error) from None
-
 
 def _centred_and_scaled(fitted: Fitted, part: Any) -> FloatArray:
     dense = part.toarray() if sp.issparse(part) else part
@@ -239,6 +230,19 @@ def split_ids(
         return frame.to_native(), None
     names = _object_array(frame.get_column(labels[name]).to_list())
     return frame.drop([labels[name]]).to_native(), names
+
+
+def _index_column(model: FittedModel, frame: nw.DataFrame[Any]) -> str | None:
+    """The first column, if it is called "id" or the like, is not analysed, and no index has names.
+
+    Fits leave such a column out.
+    """
+    index = getattr(frame.to_native(), "index", None)
+    if not frame.columns or (index is not None and frame_origin(frame.to_native()).label_of):
+        return None
+    first = frame.columns[0]
+    analysed = feature_names(model) or [first]
+    return first if has_index_name(first) and first not in analysed else None
 
 
 def _open_files(model: FittedModel, X: Any, id_column: str | None) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from princomp.core import renamed
 from princomp.diagnostics.arguments import (
     Components,
     axes_of,
@@ -23,10 +24,11 @@ from princomp.linalg import FloatArray
 from princomp.summaries import SampleWeight
 
 
+@renamed(weights="sample_weight")
 def rows(
     model: PCA,
     X: object,
-    weights: SampleWeight = None,
+    sample_weight: SampleWeight = None,
     *,
     supplementary: bool = False,
     components: Components = None,
@@ -42,7 +44,7 @@ def rows(
         Fitted.
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Training rows or other rows, read block by block.
-    weights : array of shape (n,), optional
+    sample_weight : array of shape (n,), optional
         Frequencies, as in ``fit``; used for the contributions.
     supplementary : bool, default=False
         Whether the rows did not take part in the fit, and so have no contributions.
@@ -88,14 +90,14 @@ def rows(
     fitted = fitted_of(model)
     selected = select_components(fitted.k, components)
     long = checked_form(form)
-    if supplementary and weights is not None:
+    if supplementary and sample_weight is not None:
         raise ParameterError(
-            "weights change only contributions, which supplementary rows do not have",
-            place={"parameter": "weights"},
-            hint="leave out weights, or supplementary=True",
+            "sample_weight changes only contributions, which supplementary rows do not have",
+            place={"parameter": "sample_weight"},
+            hint="leave out sample_weight, or supplementary=True",
         )
     n = None if supplementary else row_count(fitted, "contributions of rows")
-    reader = RowReader.open(model, X, weights, ids, frame)
+    reader = RowReader.open(model, X, sample_weight, ids, frame)
     axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     divisor = np.where(variances > fitted.spectrum.resolution, variances, np.nan)
 

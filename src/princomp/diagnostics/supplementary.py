@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from princomp.core import renamed
 from princomp.diagnostics.arguments import Components
 from princomp.diagnostics.metadata_columns import named_values
 from princomp.diagnostics.projected import ProjectedRows, project_rows
@@ -29,11 +30,12 @@ class _Row(NamedTuple):
     note: str
 
 
+@renamed(weights="sample_weight")
 def supplementary_columns(
     model: PCA,
     X: object,
     columns: object,
-    weights: SampleWeight = None,
+    sample_weight: SampleWeight = None,
     *,
     components: Components = None,
     frame: str | None = None,
@@ -50,7 +52,7 @@ def supplementary_columns(
         Or the name of a column of X, or a list of names.
         One number for each row of X, in the same order. A pandas frame must have the index of
         X.
-    weights : array of shape (n,), optional
+    sample_weight : array of shape (n,), optional
         Frequencies of the rows.
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; all by default.
@@ -81,7 +83,7 @@ def supplementary_columns(
     [0.92 0.37]
     """
     columns, X = named_values(model, X, columns, "columns")
-    projected = project_rows(model, X, weights, components, frame)
+    projected = project_rows(model, X, sample_weight, components, frame)
     lines: list[NamedTuple] = []
     for column in projected.extra_columns(columns):
         if column.numbers is None:

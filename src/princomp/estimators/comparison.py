@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from princomp.core import METHODS, check_parameter, whole_number
+from princomp.core import METHODS, check_parameter, renamed, whole_number
 from princomp.engines import ProgressCallback, RunContext
 from princomp.errors import ParameterError
 from princomp.estimators.estimator import PCA
@@ -14,11 +14,12 @@ from princomp.rules import RULES, Choices, Rule, Several, rule_of
 from princomp.summaries import Moments, SampleWeight, Sketch, Triangle
 
 
+@renamed(seed="random_state")
 def choose(
     X: Any,
     rules: str | Rule | Iterable[str | Rule] | None = None,
     *,
-    seed: int = 0,
+    random_state: int = 0,
     progress: ProgressCallback | None = None,
     sample_weight: SampleWeight = None,
     **parameters: Any,
@@ -34,8 +35,8 @@ def choose(
         All by default: ``"kaiser"``, ``"broken-stick"``, ``"elbow"``, ``"parallel"``,
         ``"mle"``, ``"gavish-donoho"``, ``"marchenko-pastur"``, ``"gcv"``, ``"bi-cv"``, ``"cv"``
         and ``"permutation"``.
-    seed : int, default=0
-        Of rules that draw.
+    random_state : int, default=0
+        For rules and solvers that draw random numbers.
     progress : callable, optional
         Called now and then with a :class:`~princomp.Progress`; its ``step`` is the rule.
     sample_weight : array of shape (n,), optional
@@ -64,13 +65,13 @@ def choose(
     >>> choose(X, ["gcv", "gavish-donoho"]).k
     {'gcv': 2, 'gavish-donoho': 2}
     """
-    return choices_and_model(X, rules, seed, progress, sample_weight, parameters)[0]
+    return choices_and_model(X, rules, random_state, progress, sample_weight, parameters)[0]
 
 
 def choices_and_model(
     X: Any,
     rules: Any,
-    seed: int,
+    random_state: int,
     progress: ProgressCallback | None,
     sample_weight: SampleWeight,
     parameters: dict[str, Any],
@@ -89,9 +90,9 @@ def choices_and_model(
             place={"parameter": "missing"},
             hint="use missing='drop', or give rows whose cells are filled",
         )
-    check_parameter("seed", seed, whole_number(0))
+    check_parameter("random_state", random_state, whole_number(0))
     report = RunContext(progress=progress).report_draws if progress is not None else None
-    several = Several(_checked_rules(rules), int(seed), report)
+    several = Several(_checked_rules(rules), int(random_state), report)
     if isinstance(X, PCA):
         _refuse_others(parameters, sample_weight)
         # What a resolved stream is, too: a summary, solved again.
@@ -101,7 +102,7 @@ def choices_and_model(
         model = PCA.from_summary(X, n_components=several, **parameters)
     else:
         several = replace(several, tell=None)  # the fit reports its passes as well
-        model = PCA(several, **parameters)
+        model = PCA(several, random_state=int(random_state), **parameters)
         model.fit(X, sample_weight=sample_weight, progress=progress)
     return Choices(tuple(several.answers), model.n_samples_, model.n_features_in_), model
 

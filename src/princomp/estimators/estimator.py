@@ -95,9 +95,11 @@ class PCA(
     scale : None, "unit", "pareto", "range" or array of shape (p,), default=None
         What columns are divided by: nothing; their standard deviation (correlation
         PCA); its square root; largest minus smallest value; given divisors.
-    constant : {"error", "zero"}, default="error"
-        What becomes of a constant column under ``scale="unit"``, ``"pareto"`` or ``"range"``:
-        refuse it by name, or keep it without a part in any component, as the plan notes.
+    constant : {"error", "zero", "drop"}, default="error"
+        What happens to a constant column under ``scale="unit"``, ``"pareto"`` or ``"range"``. It is
+        refused by name, or its loadings are zero, as the plan notes. ``"drop"`` also leaves it
+        out of the count of columns: rules do not see it, and ``n_components=None`` keeps one
+        component less.
     center : bool, default=True
         Subtract the column means. Without it, ``explained_variance_`` are mean squares
         about zero, still divided by n − 1.

@@ -197,6 +197,7 @@ def _of_names(wanted: list[object], names: Names) -> NDArray[np.intp]:
             raise ColumnError(
                 f"no drawn row is called {str(name)!r}",
                 place={"parameter": "label", "row": name},
-                hint=f"rows are called {some}, …; a number labels the most distant rows",
+                hint=f"rows are called {some}, …; a number labels the most distant rows, and "
+                "ids='column' takes the names of rows from a column",
             )
     return np.array([places[str(name)] for name in wanted], dtype=np.intp)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from princomp.core import Fitted
+from princomp.core import Fitted, renamed
 from princomp.diagnostics import (
     Bootstrap,
     Components,
@@ -109,12 +109,13 @@ def cos2(
     return ax
 
 
+@renamed(weights="sample_weight")
 @of_any_model
 def metadata(
     model: PCA,
     X: object,
     data: object,
-    weights: SampleWeight = None,
+    sample_weight: SampleWeight = None,
     *,
     categorical: Iterable[str] = (),
     components: Components = None,
@@ -126,7 +127,7 @@ def metadata(
 
     Parameters
     ----------
-    model, X, data, weights, categorical
+    model, X, data, sample_weight, categorical
         As for :func:`princomp.diagnostics.metadata`.
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; by default the first eight.
@@ -154,7 +155,7 @@ def metadata(
         model,
         X,
         data,
-        weights,
+        sample_weight,
         categorical=categorical,
         components=selected.names,
         frame="listing",

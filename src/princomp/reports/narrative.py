@@ -50,9 +50,9 @@ def describe_analysis(
 
 
 def _constant(model: PCA) -> list[str]:
-    """Constant columns, which ``constant="zero"`` leaves undivided."""
+    """Constant columns, which are neither refused nor divided."""
     fitted = fitted_of(model)
-    if model.constant != "zero" or fitted.scale is None:
+    if model.constant == "error" or fitted.scale is None:
         return []
     return list(variable_names(model)[fitted.column_variances == 0])
 

@@ -20,8 +20,8 @@ def divisors(
 ) -> FloatArray | None:
     """Return what the columns are divided by (p,), or None.
 
-    With ``constant="zero"`` constant columns are divided by 1: centred they are zero, and have no
-    part in any component. None is for estimators without this parameter.
+    With ``constant="zero"`` or ``"drop"`` constant columns are divided by 1: centred they are
+    zero, and have no part in any component. None is for estimators without this parameter.
 
     Raises
     ------
@@ -49,12 +49,12 @@ def divisors(
         else:
             divisor = extremes.spread
         none = np.flatnonzero(divisor == 0)
-        if none.size and constant == "zero":
+        if none.size and constant in ("zero", "drop"):
             return np.where(divisor == 0, 1.0, divisor)
         if none.size:
             listed = ", ".join(f"column {column_name(names, c)!r}" for c in none[:5])
             more = "" if none.size <= 5 else f" and {none.size - 5} more"
-            keep = "" if constant is None else ", or set constant='zero'"
+            keep = "" if constant is None else ", or set constant='drop'"
             raise ConstantColumnError(
                 f"scale={scale!r} cannot divide by the spread of a constant column: {listed}{more}",
                 place={"column": column_name(names, none[0])},

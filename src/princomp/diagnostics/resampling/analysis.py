@@ -93,7 +93,8 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
     if round(total) < 2:
         raise ShapeError(f"a resample needs at least 2 rows, and there are {total:g}")
     mean = np.average(rows, axis=0, weights=weights)
-    spread = np.sqrt(fitted.column_variances) + np.abs(mean)
+    # Of these rows: a model of scikit-learn's may not know the variances of its columns.
+    spread = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weights)) + np.abs(mean)
     near = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * spread)
     if abs(total - fitted.summary.rows) > 1e-6 * total or not near:
         raise ParameterError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core import checked_weights, fitted_model, is_a
+from princomp.core import checked_weights, fitted_model, is_a, renamed
 from princomp.diagnostics.arguments import not_a_pca, read_rows
 from princomp.diagnostics.control_limits import checked_level
 from princomp.diagnostics.resampling.analysis import bootstrap_of
@@ -23,12 +23,13 @@ from princomp.summaries import SampleWeight, is_sparse
 _ALIGNMENTS = ("signs", "procrustes")
 
 
+@renamed(seed="random_state")
 def bootstrap(
     model: PCA | object = None,
     X: object = None,
     *,
     n: int = 1000,
-    seed: int | None = 0,
+    random_state: int | None = 0,
     level: float = 0.95,
     align: str = "signs",
     sample_weight: SampleWeight = None,
@@ -51,8 +52,8 @@ def bootstrap(
         Dense rows, in memory or in files that fit in memory.
     n : int, default=1000
         Number of resamples.
-    seed : int or None, default=0
-        The same seed gives the same intervals; None gives other ones each time.
+    random_state : int or None, default=0
+        The same number gives the same intervals; None gives other ones each time.
     level : float, default=0.95
         Level of the intervals, between 0 and 1.
     align : {"signs", "procrustes"}, default="signs"
@@ -92,7 +93,7 @@ def bootstrap(
     >>> print(low < found.variances[0] < high, found.angle_quantiles()[0, 0] < 5)
     True True
     """
-    _check(n, seed, level, align)
+    _check(n, random_state, level, align)
     given = _in_order(model, X)
     model, rows, weights = _model_and_rows(*given, sample_weight, parameters)
     return bootstrap_of(
@@ -100,7 +101,7 @@ def bootstrap(
         rows,
         weights,
         n=int(n),
-        seed=seed,
+        seed=random_state,
         level=float(level),
         align=align,
         progress=progress,
@@ -112,7 +113,7 @@ def _check(n: object, seed: object, level: object, align: object) -> None:
         raise invalid_value("n", n, "a whole number of at least 2", "1000 is usual")
     if seed is not None and (not is_a(seed, Integral) or seed < 0):  # type: ignore[operator]
         hint = "None gives other resamples each time"
-        raise invalid_value("seed", seed, "a whole number of at least 0, or None", hint)
+        raise invalid_value("random_state", seed, "a whole number of at least 0, or None", hint)
     checked_level(level)
     if align not in _ALIGNMENTS:
         hint = "'procrustes' measures the stability of the space of all components"

@@ -140,8 +140,7 @@ class DelimitedSource(Source):
         # Of whole numbers so far, and none of them too large to tell.
         self._whole = [are_whole(x) and not may_have_lost_digits(x) for x in table.data.T]
         self._lines = header.lines
-        names = re.match(rb"(?:[^\r\n]*+(?:\r\n?|\n)){%d}" % header.lines, head)
-        self._body = 0 if names is None else names.end()
+        self._body = _end_of_lines(head, header.lines)
         self._size = min(max(_LEAST_TEXT, len(head) * _NUMBERS // (n * p)), _MOST_TEXT)
         self._rest: Iterator[Piece] | None = None
         if once:
@@ -166,7 +165,7 @@ class DelimitedSource(Source):
         chunks = self._chunks(start)
         if self._end is not None:
             return _until(chunks, self._end - start)
-        return _without_last(chunks, last) if (last := self._dialect.skip_end) else chunks
+        return chunks
 
     def _chunks(self, start: int) -> Iterator[Chunk]:
         whole = list(self._whole)
@@ -203,7 +202,7 @@ class DelimitedSource(Source):
     def _opened(self) -> Iterator[Iterator[Piece]]:
         """Pieces of the text after the line of names."""
         if self._rest is not None:
-            yield self._rest
+            yield self._without_last(self._rest)
             return
         path, kind = self._dialect.path, self._dialect.kind
         with reading(path, kind):
@@ -213,7 +212,33 @@ class DelimitedSource(Source):
                 left = self._body
                 while left and (skipped := stream.read(left)):
                     left -= len(skipped)
-            yield pieces_of(self._dialect, stream, self._size)
+            yield self._without_last(pieces_of(self._dialect, stream, self._size))
+
+    def _without_last(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
+        """All pieces without the last ``skip_end`` records, which need not be numbers."""
+        last = self._dialect.skip_end
+        if not last:
+            yield from pieces
+            return
+        held: list[Piece] = []
+        for piece in pieces:
+            if piece.fault is not None:
+                yield from held
+                yield piece
+                return
+            held.append(piece)
+            while sum(map(self._records, held[1:])) >= last:
+                yield held.pop(0)
+        text = b"".join(piece.text for piece in held)
+        records = replace(self._dialect, text=text).records()
+        first_lines = [first for first, _, _ in records]
+        if len(first_lines) > last:
+            yield Piece(text[: _end_of_lines(text, first_lines[-last] - 1)])
+
+    def _records(self, piece: Piece) -> int:
+        """Records of a piece, or its lines if it has a fault that is found later."""
+        rows = self._parser.count(piece)
+        return count_lines(piece.text) if rows is None else rows
 
     def _skipped(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], Before]:
         """Pieces from that with row ``start`` on, and what is before them."""
@@ -234,14 +259,10 @@ def _until(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
         rows -= len(chunk.data)
 
 
-def _without_last(chunks: Iterator[Chunk], last: int) -> Iterator[Chunk]:
-    """All rows but the last ones, which are held back until more come."""
-    held: Chunk | None = None
-    for chunk in chunks:
-        held = chunk if held is None else Chunk.joined([held, chunk])
-        if (ready := len(held.data) - last) > 0:
-            yield held.part(0, ready)
-            held = held.part(ready)
+def _end_of_lines(text: bytes, lines: int) -> int:
+    """Position after the first lines."""
+    found = re.match(rb"(?:[^\r\n]*+(?:\r\n?|\n)){%d}" % lines, text)
+    return 0 if found is None else found.end()
 
 
 def _head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:

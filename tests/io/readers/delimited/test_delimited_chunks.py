@@ -8,12 +8,11 @@ import pyarrow.csv
 import pytest
 from delimited_cases import EXAMPLE, Counted, gathered, opened, same_as_whole
 
-from princomp.errors import (
-    InputNotFoundError,
-)
+from princomp.errors import InputNotFoundError, MalformedFileError
 from princomp.io.readers import delimited_stream
 from princomp.io.readers.columns import Selection
 from princomp.io.readers.delimited_pieces import Dialect
+from princomp.io.readers.read_options import ReadOptions
 
 LAWFUL = {
     "missing": 'a,b\n1,\nNA,2\n"",nan\nn/a,-inf\n null ,4\n',
@@ -190,3 +189,27 @@ def test_names_longer_than_the_text_judged_by_are_read(write, short_head):
     source = opened(write(",".join(names) + "\n" + (",".join(["1"] * 40) + "\n") * 3))
     assert source.columns == tuple(names)
     assert gathered(source)[0].shape == (3, 40)
+
+
+@pytest.mark.usefixtures("short_head")
+@pytest.mark.parametrize("last", [1, 2, 30])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_last_rows_are_left_out_unread(write, last, end):
+    rows = [f'n{i},{i}.5,"a\nb"\n' for i in range(50)]
+    totals = ["Total,1225 in all,-\n", '\n\n"in all\n",,x\n'][-last:]
+    text = "name,x,note\n" + "".join([*rows, *["?,?,?\n"] * (last - len(totals)), *totals])
+    path = write(text.replace("\n", end))
+    options = ReadOptions(skip_end=last)
+    data, ids = gathered(opened(path, id_column="name", options=options))
+    assert data[:, 0].tolist() == [i + 0.5 for i in range(50)]
+    assert ids == [f"n{i}" for i in range(50)]
+    for start in (1, 30, 49):
+        assert gathered(opened(path, id_column="name", options=options), start)[0][0] == start + 0.5
+
+
+@pytest.mark.usefixtures("short_head")
+def test_a_fault_is_placed_where_last_rows_are_left_out(write):
+    path = write("a,b\n" + "1,2\n" * 40 + "1,2,3\n" + "1,2\n" * 40)
+    with pytest.raises(MalformedFileError) as caught:
+        gathered(opened(path, options=ReadOptions(skip_end=1)))
+    assert caught.value.place["line"] == 42
