@@ -4,8 +4,9 @@
     make bench-check CASE=sparse         those with this in their name
     make bench-check WRITE=1             accept the ratios of this machine: three times as long
 
-Both take turns in one process, on two threads. `expected.json` has the ratios accepted for each
-kind of processor; a case that seems slower is measured again, and its best ratio counts.
+Both take turns in one process, on one thread: with more, ratios depend on other programs.
+`expected.json` has the ratios accepted for each kind of processor; a case that seems slower is
+measured again, and its best ratio counts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from typing import Any, NamedTuple
 import yardsticks
 from bound import cores, cpu
 from cases import Case
-from measure import quartiles
 from threadpoolctl import threadpool_info, threadpool_limits
 from worker import TURN
 from yardsticks import CASES, KERNEL_CASES
@@ -36,15 +36,11 @@ from princomp.linalg import at_most
 
 # A case whose ratio grew by more than this is lost.
 LOSS = 0.15
-# A measurement in which the quartiles of the rounds differ by more than this says nothing.
-NOISE = 0.3
+# A measurement whose halves differ by more than this says nothing.
+NOISE = 0.1
 # Times that a lost case is measured, and every case for `expected.json`.
 ATTEMPTS = 3
-# Of both sides, so that ratios do not depend on the number of processors.
-THREADS = 2
-# Seconds after which the threads of BLAS no longer spin, which would slow the next call.
-PAUSE = 0.04
-FEWEST, MOST = 3, 15  # rounds
+FEWEST, MOST = 6, 16  # rounds
 EXPECTED = Path(__file__).with_name("expected.json")
 ACCEPT = "To accept what a quiet machine measures: make bench-check WRITE=1"
 
@@ -56,7 +52,7 @@ def interleaved(calls: dict[str, Callable[[], Any]], budget: float) -> dict[str,
     """
     once = {name: min(_seconds(call, 1) for _ in range(2)) for name, call in calls.items()}
     repeats = {name: max(1, int(TURN / seconds)) for name, seconds in once.items()}
-    rounds = budget / sum(PAUSE + once[name] * repeats[name] for name in calls)
+    rounds = budget / sum(once[name] * repeats[name] for name in calls)
     names = list(calls)
     found: dict[str, list[float]] = {name: [] for name in names}
     for number in range(max(FEWEST, min(MOST, int(rounds)))):
@@ -68,7 +64,6 @@ def interleaved(calls: dict[str, Callable[[], Any]], budget: float) -> dict[str,
 
 def _seconds(call: Callable[[], Any], repeats: int) -> float:
     """Of one call, the mean of some."""
-    time.sleep(PAUSE)
     began = time.perf_counter()
     for _ in range(repeats):
         call()
@@ -76,10 +71,7 @@ def _seconds(call: Callable[[], Any], repeats: int) -> float:
 
 
 class Found(NamedTuple):
-    """The median over rounds of princomp's time over the bare one's, and how far rounds differ.
-
-    `spread` is the distance of their quartiles over the median.
-    """
+    """princomp's least time over the bare one's, and how far two halves of the rounds differ."""
 
     ratio: float
     spread: float
@@ -93,14 +85,17 @@ class Found(NamedTuple):
 
 
 def ratio_of(case: Case, budget: float) -> Found:
-    # Threads gain nothing in small cases, and their starts would be most of the time.
-    threads = THREADS if max(case.n, case.p) > 1_000 else 1
-    with at_most(threads), threadpool_limits(threads):
+    with at_most(1), threadpool_limits(1):
         ours, bare = yardsticks.both(case)
         found = interleaved({"princomp": ours, "bare": bare}, budget)
-    ratios = [a / b for a, b in zip(found["princomp"], found["bare"], strict=True)]
-    q1, middle, q3 = quartiles(ratios)
-    return Found(middle, (q3 - q1) / middle)
+    first, second = (_ratio(found, slice(start, None, 2)) for start in (0, 1))
+    ratio = _ratio(found, slice(None))
+    return Found(ratio, abs(first - second) / ratio)
+
+
+def _ratio(found: dict[str, list[float]], rounds: slice) -> float:
+    """Of the least times of some rounds: what disturbs a call only makes it longer."""
+    return min(found["princomp"][rounds]) / min(found["bare"][rounds])
 
 
 def measure(
@@ -132,7 +127,7 @@ def measure(
 
 def line(name: str, found: Found, expected: float | None) -> str:
     change = f"{expected:8.3g} {found.ratio / expected - 1:+7.0%}" if expected else f"{'–':>8}"
-    return f"{name:38} {found.ratio:8.3g} ±{found.spread / 2:4.0%} {change}"
+    return f"{name:38} {found.ratio:8.3g} ±{found.spread:4.0%} {change}"
 
 
 def blas_libraries() -> dict[str, str]:
@@ -160,7 +155,7 @@ def versions() -> dict[str, str]:
 def describe(kind: str, section: dict[str, Any]) -> None:
     """Print what is measured on, and what it is compared with."""
     sets = ", ".join(native.instruction_sets()) or "none"
-    print(f"Processor: {cpu()}, {cores()} of its cores, {THREADS} threads used")
+    print(f"Processor: {cpu()}, {cores()} of its cores, one thread used")
     print(f"princomp's kernels: {native.name_in_use()} (this machine runs: {sets})")
     for package, core in blas_libraries().items():
         print(f"BLAS of {package}: core type {core}")
@@ -235,8 +230,6 @@ def main() -> int:
         raise SystemExit(
             f"no case has {asked.case!r} in its name: {', '.join(c.name for c in every)}"
         )
-    if cores() < THREADS:
-        raise SystemExit(f"this process may use {cores()} processor; the ratios need {THREADS}")
     kind = kind_of_processor()
     document = json.loads(asked.expected.read_text()) if asked.expected.exists() else {}
     section = document.get("processors", {}).get(kind, {})

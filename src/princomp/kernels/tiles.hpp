@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include "kernels.hpp"
+#include "vectors.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -15,24 +15,12 @@
 namespace PRINCOMP_ISA {
 namespace {
 
-using index = std::ptrdiff_t;
-
 // Columns of a tile are broadcast one by one: four, or eight where there are few vectors.
 constexpr int FEW = 4, MANY = 8;
 // Sums that keep the processor's multipliers busy.
 constexpr int ENOUGH_SUMS = 8;
 // Bytes of packed columns that are kept near: half of a core's second cache.
 constexpr index LEFT_BYTES = 1024 * 1024;
-
-template <class T, int bytes> struct Vector {
-    typedef T type __attribute__((vector_size(bytes)));
-};
-template <class V> inline V load(const void *from) {
-    V v;
-    std::memcpy(&v, from, sizeof(V));
-    return v;
-}
-template <class V> inline void store(void *to, V v) { std::memcpy(to, &v, sizeof(V)); }
 
 // Vectors of a panel, and the sums of a tile, which fill the registers with them.
 template <class T, int bytes> constexpr int widest() { return bytes / sizeof(T) >= FEW ? 3 : 2; }

@@ -15,12 +15,11 @@ using index = std::ptrdiff_t;
 // Bytes that memory is fetched by.
 constexpr index LINE = PRINCOMP_LINE;
 
-// A vector at any address that its numbers may have, and may be looked at as these.
 template <class T, int bytes> struct Vector {
-    typedef T type __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));
+    typedef T type __attribute__((vector_size(bytes)));
 };
-// The vector with this number in an array at any address. Clang forgets the alignment of a type
-// that is a template's argument, and would move whole vectors to aligned addresses only.
+// The vector with this number in an array at any address. A type that may lie anywhere would not
+// do: Clang forgets the alignment of a template's argument.
 template <class V> inline V load(const void *from, index number = 0) {
     V v;
     std::memcpy(&v, static_cast<const char *>(from) + number * index(sizeof(V)), sizeof(V));
