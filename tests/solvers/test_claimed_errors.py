@@ -22,3 +22,17 @@ def test_a_search_in_a_scatter_measures_its_error_by_the_first_variance(rng):
     first, total = found.variances[0], np.trace(moments.scatter) / 399
     expected = dense.roundoff_of_products(30, moments.effective_unit, total, first, moments.count)
     assert found.roundoff == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [400, 800])
+@pytest.mark.parametrize(("share", "value"), [(0.02, 3.3), (0.1, 0.3)])
+def test_equal_columns_of_two_values_round_all_one_way(p, share, value, rng):
+    """Products of float32 rows are summed over a chunk in float32; long ones lose more."""
+    column = (rng.random((2048, 1)) < share).astype(np.float32) * np.float32(value)
+    moments = Moments.of(np.repeat(column, p, axis=1))
+    wide = column.astype(np.float64)
+    square = float(((wide - wide.mean()) ** 2).sum())
+    # The error of all entries is the same, so that its norm is p times that of one.
+    error = np.abs(moments.scatter - square).max() / square
+    unit, total = moments.effective_unit, np.trace(moments.scatter)
+    assert error <= dense.roundoff_of_products(p, unit, total, total, moments.count)

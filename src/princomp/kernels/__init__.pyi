@@ -16,6 +16,7 @@ from .eigen import (
 )
 from .entries import Entries as Entries, entries_of as entries_of
 from .gram import (
+    LONG_COLUMNS as LONG_COLUMNS,
     chunk_bytes as chunk_bytes,
     misled as misled,
     products as products,

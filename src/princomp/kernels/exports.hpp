@@ -18,7 +18,7 @@ typedef std::ptrdiff_t princomp_size;
     SIZE(dense_panel_bytes, 512 * 1024)                                                            \
     SIZE(score_rows, 8)                                                                            \
     SIZE(score_row_bytes, 1024)                                                                    \
-    SIZE(gram_chunk_bytes, 512 * 1024)                                                             \
+    SIZE(gram_chunk_bytes, 1024 * 1024)                                                            \
     SIZE(gram_long_columns, 768)                                                                   \
     SIZE(gram_long_rows, 1024)                                                                     \
     SIZE(wide_chunk_rows, 1024)                                                                    \

@@ -16,7 +16,7 @@ namespace PRINCOMP_ISA {
 namespace {
 
 // Rows of a chunk: enough to make adding a tile to the scatter cheap, few enough to stay exact
-// in float32; and bytes of a packed chunk, about half of a core's second cache. A large scatter
+// in float32; and bytes of a packed chunk, of a core's second cache or twice that. A large scatter
 // is expensive to add to, so there a chunk is long and lies in the third; larger ones are wide.cpp's.
 constexpr index CHUNK_ROWS = 256, CHUNK_BYTES = princomp_sizes::gram_chunk_bytes,
                 LARGE = princomp_sizes::gram_long_columns;

@@ -98,10 +98,14 @@ def moments(
     return BlockMoments(answer, out[:p], out[p : 2 * p], out[2 * p :].reshape(p, p))
 
 
+# From so many columns on, chunks of float32 rows are twice as long.
+LONG_COLUMNS = SIZES["gram_long_columns"]
+
+
 def chunk_bytes(rows: int, columns: int) -> int:
     """Memory that the kernel keeps in a thread for a packed chunk of padded rows, at most."""
     chunk, long_rows = SIZES["gram_chunk_bytes"], SIZES["gram_long_rows"]
-    most = chunk if columns < SIZES["gram_long_columns"] else long_rows * 8 * columns
+    most = chunk if columns < LONG_COLUMNS else long_rows * 8 * columns
     return min(most, 8 * rows * (columns + 16)) + 2**16
 
 

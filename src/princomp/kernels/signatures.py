@@ -52,7 +52,7 @@ SIZES = {
     "score_rows": 8,
     "score_row_bytes": 2**10,
     # A packed chunk of rows: bytes, or rows where columns are many.
-    "gram_chunk_bytes": 2**19,
+    "gram_chunk_bytes": 2**20,
     "gram_long_columns": 768,
     "gram_long_rows": 1024,
     # A packed chunk of wide rows of float64; rows of the scatter that groups are multiples of; rows

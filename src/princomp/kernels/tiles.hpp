@@ -101,6 +101,14 @@ void tile(const T *left, index left_step, const T *right, index right_step, inde
         for (int i = 0; i < tall; ++i)
             for (int v = 0; v < wide; ++v)
                 sums[0][i][v] += sums[1][i][v];
+    if (height >= tall && columns >= wide * lanes) { // all of it, from registers
+#pragma GCC unroll 8
+        for (int i = 0; i < tall; ++i)
+#pragma GCC unroll 8
+            for (int v = 0; v < wide; ++v)
+                add_doubles<T, bytes>(sums[0][i][v], into.out + i * into.p + v * lanes, into.fresh);
+        return;
+    }
     for (int i = 0; i < tall && i < height; ++i)
         for (int v = 0; v < wide; ++v) {
             double *to = into.out + i * into.p + v * lanes;

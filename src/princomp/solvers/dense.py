@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from princomp.kernels import SmallSpectrum, eigen, tridiagonalise
+from princomp.kernels import LONG_COLUMNS, SmallSpectrum, eigen, tridiagonalise
 from princomp.linalg import (
     EPS,
     FloatArray,
@@ -41,7 +41,8 @@ Count: TypeAlias = int | Callable[[FloatArray], int] | None
 _SUMMED, _MERGED = 64, 3 / 16 / 2**20
 # Units by which float32 sums of a few hundred products were off at most, relative to λ₁, of 900
 # tables with columns of two or three values: 34, where a fiftieth of a column is 1 and the rest 0.
-_ONE_WAY = 40
+# Of equal columns whose products are summed over longer chunks: 61.
+_ONE_WAY, _ONE_WAY_LONG = 40, 80
 # From this order on only the wanted vectors are computed, for any k: k = 10 take 3.1
 # instead of 5.4 ms at p = 256, and 59 instead of 150 at 1,000 (one thread). Below it, that
 # pays for so small a share of them: at p = 100, 0.45 instead of 0.64 ms for k = 2.
@@ -80,7 +81,8 @@ def roundoff_of_products(p: int, unit: float, total: float, first: float, rows: 
     no such bound: in float64 :func:`roundoff` holds.
     """
     if unit > EPS and first > 0.0:
-        products = (_ONE_WAY + min(p, 2.0 * total / first)) * unit
+        one_way = _ONE_WAY if p < LONG_COLUMNS else _ONE_WAY_LONG
+        products = (one_way + min(p, 2.0 * total / first)) * unit
         return max(products, roundoff(p, EPS, rows))
     return roundoff(p, unit, rows)
 
