@@ -99,7 +99,7 @@ fuzz: $(FUZZED) ## crafted files against readers (TARGET=csv for one, MINUTES=1 
 	    -max_total_time=$$((60 * $(or $(MINUTES),1))) || exit 1; \
 	done
 
-soak: $(ENGINES) ## the slow tests: 1,000 kills, windows over 10⁸ rows, 10,000 orders of calls, half an hour of the adversary
+soak: $(ENGINES) ## the slow tests: 1,000 kills, windows over 10⁸ rows, 10,000 sequences of calls, half an hour of the adversary
 	$(BIN)/python -m pytest -m soak
 
 sanitize: ## the compiled kernels under the address, undefined-behaviour and thread sanitizers

@@ -2,9 +2,9 @@
 
     make bench-check                     every case, under five minutes on a quiet machine
     make bench-check CASE=sparse         those with this in their name
-    make bench-check WRITE=1             accept the ratios of this machine: three times as long
+    make bench-check WRITE=1             accept the ratios of this machine (takes longer)
 
-Both take turns in one process, on one thread: with more, ratios depend on other programs.
+The two alternate in one process, on one thread: with more, ratios depend on other programs.
 `expected.json` has the ratios accepted for each kind of processor; a case that seems slower is
 measured again, and its best ratio counts.
 """
@@ -34,7 +34,7 @@ from yardsticks import CASES, KERNEL_CASES
 from princomp.kernels import native
 from princomp.linalg import at_most
 
-# A case whose ratio grew by more than this is lost.
+# A case whose ratio grew by more than this counts as lost.
 LOSS = 0.15
 # A measurement whose halves differ by more than this says nothing.
 NOISE = 0.1
@@ -160,7 +160,7 @@ def describe(kind: str, section: dict[str, Any]) -> None:
     for package, core in blas_libraries().items():
         print(f"BLAS of {package}: core type {core}")
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > 0.5:
-        print(f"Load: {os.getloadavg()[0]:.1f}. Other work makes these ratios worth little")
+        print(f"Load: {os.getloadavg()[0]:.1f}. Other programs run, so these ratios are unreliable")
     if section:
         print(f"Expected: {kind}, as accepted on {section['date']} on {section['processor']}")
         for name, version in versions().items():
@@ -188,9 +188,9 @@ def accept(path: Path, kind: str, found: dict[str, Found]) -> int:
 
 
 def verdict(expected: dict[str, float], kind: str, found: dict[str, Found]) -> int:
-    """Say what is lost, cannot be told or is not known; 0 where nothing is."""
-    lost = [name for name, one in found.items() if one.is_lost(expected.get(name))]
-    noisy = [name for name, one in found.items() if one.is_noisy and name not in lost]
+    """Report cases that are slower, too noisy or without an expected ratio; 0 if there are none."""
+    noisy = [name for name, one in found.items() if one.is_noisy]
+    lost = [n for n, one in found.items() if one.is_lost(expected.get(n)) and n not in noisy]
     unknown = [name for name in found if name not in expected]
     print()
     for name in lost:
@@ -204,7 +204,7 @@ def verdict(expected: dict[str, float], kind: str, found: dict[str, Found]) -> i
         print(f"Too noisy to tell: {', '.join(noisy)}. Stop other programs and try again")
     if unknown:
         which = "all cases" if len(unknown) == len(found) else ", ".join(unknown)
-        print(f"Nothing is expected of {kind} for {which}. {ACCEPT}")
+        print(f"No expected ratios on {kind} for {which}. {ACCEPT}")
     quicker = [name for name, one in found.items() if one.ratio < expected.get(name, 0) / 1.15]
     if quicker and not noisy:
         print(f"Quicker by 15%: {', '.join(quicker)}. {ACCEPT}")

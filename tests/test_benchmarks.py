@@ -221,7 +221,7 @@ def test_accepting_one_case_keeps_the_others_and_takes_the_middle_of_three(guard
 
 def test_a_processor_of_which_nothing_is_expected_does_not_pass(guarded, capsys):
     assert guarded("100x10", measured=[(0.5, STEADY)]) == 1
-    assert "Nothing is expected of this kind for all cases" in capsys.readouterr().out
+    assert "No expected ratios on this kind for all cases" in capsys.readouterr().out
 
 
 def test_where_there_is_avx512_the_cases_of_kernels_are_measured_with_avx2_too(

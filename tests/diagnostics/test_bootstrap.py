@@ -209,12 +209,14 @@ def test_a_model_of_scikit_learn(normal):
 
 def test_old_names_of_arguments_warn(normal):
     model = PCA(2).fit(normal)
-    with pytest.warns(FutureWarning, match=r"seed= is now random_state=.*0\.4"):
+    with pytest.warns(FutureWarning, match=r"seed= was renamed to random_state=.*0\.4"):
         old = bootstrap(model, normal, n=20, seed=3)
     new = bootstrap(model, normal, n=20, random_state=3)
     np.testing.assert_array_equal(old.angles, new.angles)
+    with pytest.raises(ParameterError, match="are the same argument"):
+        bootstrap(model, normal, seed=3, random_state=4)
     weights = np.arange(1.0, len(normal) + 1)
-    with pytest.warns(FutureWarning, match="weights= is now sample_weight="):
+    with pytest.warns(FutureWarning, match="weights= was renamed to sample_weight="):
         old = rows(model, normal, weights=weights, frame="listing")
     new = rows(model, normal, sample_weight=weights, frame="listing")
     np.testing.assert_array_equal(old["contribution_PC1"], new["contribution_PC1"])

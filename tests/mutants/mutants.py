@@ -35,7 +35,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--number", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--room", default="", help="as summaries; all that are measured by default")
+    parser.add_argument(
+        "--room", default="", help="for example summaries; all that are measured by default"
+    )
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for a mutant")
     asked = parser.parse_args()
     if not REACHED.exists():
@@ -45,6 +47,8 @@ def main() -> None:
     paths = sorted(Path(path).relative_to(ROOT) for path in reached.measured_files())
     paths = [path for path in paths if f"princomp/{asked.room}" in str(path)]
     changes = [change for path in paths for change in changes_of(path)]
+    if not changes:
+        sys.exit(f"no measured module in a room {asked.room!r}")
     drawn = random.Random(asked.seed).sample(changes, min(asked.number, len(changes)))
     tree = Tree(ROOT / "build" / "mutants" / f"{asked.room or 'all'}-{asked.seed}")
     seconds, counts = json.loads(SECONDS.read_text()), Counter()
@@ -101,15 +105,16 @@ class Tree:
         if not code:
             return "survived"
         failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+::.*?)(?: - |$)", output, re.MULTILINE)
-        # A test that fails here in any case has killed nothing.
-        if failed and failed[1] not in self.passed:
-            if self.run([failed[1]], 600.0)[0]:
-                sys.exit(f"{failed[1]} fails in {self.folder} without a change:\n{output[-3000:]}")
-            self.passed.add(failed[1])
+        # Tests that fail here without a change have killed nothing.
+        checked = [failed[1]] if failed else tests
+        if not self.passed.issuperset(checked):
+            if self.run(checked, 600.0)[0]:
+                sys.exit(f"{checked} fail in {self.folder} without a change:\n{output[-3000:]}")
+            self.passed.update(checked)
         return "killed"
 
     def run(self, tests: list[str], limit: float) -> tuple[int, str]:
-        """Run tests to the first that fails; return the exit status and what was printed."""
+        """Run tests until the first failure; return the exit status and what was printed."""
         listed = self.folder / "chosen.txt"
         listed.write_text("\n".join(tests))
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-rfE", f"@{listed}"]

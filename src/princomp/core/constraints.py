@@ -1,4 +1,4 @@
-"""Constraints: what a parameter may be, and the error for what it may not be."""
+"""Constraints on parameters, and the errors for invalid values."""
 
 from __future__ import annotations
 
@@ -24,14 +24,21 @@ def renamed(**new_names: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         @wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            for old in new_names.keys() & kwargs.keys():
-                new = new_names[old]
+            for old, new in new_names.items():
+                if old not in kwargs:
+                    continue
+                if new in kwargs:
+                    raise ParameterError(
+                        f"{old}= and {new}= are the same argument",
+                        place={"parameter": old},
+                        hint=f"give {new} only",
+                    )
                 warnings.warn(
-                    f"{old}= is now {new}=; the old name ends with version 0.4",
+                    f"{old}= was renamed to {new}=; the old name will be removed in version 0.4",
                     FutureWarning,
                     stacklevel=2,
                 )
-                kwargs.setdefault(new, kwargs.pop(old))
+                kwargs[new] = kwargs.pop(old)
             return function(*args, **kwargs)
 
         return call

@@ -222,7 +222,7 @@ def check_wanted(
         return wanted
     if not isinstance(wanted, int):
         if name_of(wanted) == "mle":
-            _check_mle(summary, solver, truncated)
+            _check_mle(summary, solver, truncated, dropped)
         return RULES[wanted]() if isinstance(wanted, str) and wanted in RULES else wanted
     lowest = 1 if truncated else 0
     if solver == "arpack" and wanted == most:
@@ -236,24 +236,25 @@ def check_wanted(
         route = "full" if solver == "auto" else solver
         raise ShapeError(
             f"n_components={wanted} must be between {lowest} and "
-            f"min(n_samples, n_features)={most} with svd_solver={route!r}",
+            f"min(n_samples, n_features)={most} with svd_solver={route!r}"
+            + (f", where constant columns are dropped ({dropped})" if dropped else ""),
             place={"parameter": "n_components"},
             hint=f"ask for {lowest} to {most} components",
         )
     return wanted
 
 
-def _check_mle(summary: Any, solver: str, truncated: bool) -> None:
+def _check_mle(summary: Any, solver: str, truncated: bool, dropped: int) -> None:
     if truncated:
         raise ParameterError(
             f"n_components='mle' cannot be a string with svd_solver={solver!r}",
             place={"parameter": "n_components"},
             hint="Minka's rule needs all variances: svd_solver='auto' or 'full'",
         )
-    if summary.rows < summary.p:
+    if summary.rows < summary.p - dropped:
         raise ShapeError(
             "n_components='mle' is only supported if n_samples >= n_features, "
-            f"got {summary.rows:g} rows of {summary.p} columns",
+            f"got {summary.rows:g} rows of {summary.p - dropped} columns",
             hint="ask for a fraction of the variance, or for another rule, such as 'parallel'",
         )
 

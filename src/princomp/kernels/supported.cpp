@@ -30,7 +30,7 @@ struct Processor {
 } // namespace
 #endif
 
-// 0: plain, 1: AVX2 as well, 2: AVX-512 as well.
+// 0: plain; 1: AVX2 and FMA as well; 2: AVX-512 F, VL and DQ as well.
 extern "C" PRINCOMP_VISIBLE int princomp_supported() {
 #if defined(__x86_64__) && defined(_WIN32)
     const Processor processor;

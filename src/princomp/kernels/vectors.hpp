@@ -1,6 +1,6 @@
 // Vectors of numbers anywhere in memory, for the kernels that stream rows.
 //
-// Included by each source once for each instruction set, like tiles.hpp.
+// Its sources are compiled once for each instruction set, as those of tiles.hpp.
 #pragma once
 
 #include "kernels.hpp"
@@ -12,14 +12,14 @@ namespace {
 
 using index = std::ptrdiff_t;
 
-// Bytes that memory is fetched by.
+// Bytes of a cache line.
 constexpr index LINE = PRINCOMP_LINE;
 
 template <class T, int bytes> struct Vector {
     typedef T type __attribute__((vector_size(bytes)));
 };
-// The vector with this number in an array at any address. A type that may lie anywhere would not
-// do: Clang forgets the alignment of a template's argument.
+// The vector with this number in an array at any address. By memcpy, since Clang drops the alignment
+// of a type that is a template's argument, and GCC is slow with vectors of low alignment.
 template <class V> inline V load(const void *from, index number = 0) {
     V v;
     std::memcpy(&v, static_cast<const char *>(from) + number * index(sizeof(V)), sizeof(V));

@@ -15,7 +15,12 @@ from princomp.errors import NotNumericError
 from princomp.io.readers.cells import not_a_number
 from princomp.io.readers.columns import Choice, Origin, Selection, choose, listed
 from princomp.io.readers.delimited_detect import LOOK, detect
-from princomp.io.readers.delimited_pieces import Dialect, raw_bytes, refuse_damage
+from princomp.io.readers.delimited_pieces import (
+    Dialect,
+    raw_bytes,
+    refuse_damage,
+    without_last_records,
+)
 from princomp.io.readers.delimited_text import Header, line_of, read_header, structure_error
 from princomp.io.readers.delimited_whole import (
     are_whole,
@@ -27,7 +32,7 @@ from princomp.io.readers.frames import convert
 from princomp.io.readers.left_out import LeftOut
 from princomp.io.readers.number_text import PLAIN, NumberFormat, Unit, quantity_in, unit_of
 from princomp.io.readers.reader_errors import need, reading
-from princomp.io.readers.row_names import name_rows, refuse_totals, without_last_rows
+from princomp.io.readers.row_names import name_rows, refuse_totals, without_empty_rows
 from princomp.io.readers.table import Table
 
 if TYPE_CHECKING:
@@ -90,6 +95,10 @@ def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
 
     ``complete`` tells that the text has all rows: then those that are none are looked for.
     """
+    if complete and dialect.skip_end:
+        with reading(dialect.path, dialect.kind), dialect.binary() as stream:
+            text = without_last_records(dialect, stream.read(), dialect.skip_end)
+        dialect = replace(dialect, text=text, skip_end=0)
     header = read_header(dialect)
     origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row, header.lines))
     choice = choose(header.names, selection, origin)
@@ -109,7 +118,7 @@ def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
         refuse_damage(dialect)
     notes = [*dialect.notes, *header.notes]
     if complete:
-        table = without_last_rows(table, dialect, notes)
+        table = without_empty_rows(table, notes)
     if labels:
         first = header.names[0]
         choice, more = name_rows(

@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TextIO, cast
 
@@ -30,9 +30,11 @@ __all__ = [
     "Dialect",
     "Piece",
     "count_lines",
+    "end_of_lines",
     "pieces_of",
     "raw_bytes",
     "refuse_damage",
+    "without_last_records",
 ]
 
 _UTF8 = ("utf-8", "utf-8-sig")
@@ -136,6 +138,18 @@ class Dialect:
                 if record:
                     yield before + 1, reader.line_num, record
                 before = reader.line_num
+
+
+def without_last_records(dialect: Dialect, text: bytes, last: int) -> bytes:
+    """Cut off the last records of a clean text, which may be of any form."""
+    starts = [start for start, _, _ in replace(dialect, text=text).records()]
+    return text[: end_of_lines(text, starts[-last] - 1)] if len(starts) > last else b""
+
+
+def end_of_lines(text: bytes, lines: int) -> int:
+    """Position after the first lines."""
+    found = re.match(rb"(?:[^\r\n]*+(?:\r\n?|\n)){%d}" % lines, text)
+    return 0 if found is None else found.end()
 
 
 def raw_bytes(path: Path, compression: str | None) -> BinaryIO:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import re
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -22,7 +21,14 @@ import numpy as np
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.delimited import detected, judge
 from princomp.io.readers.delimited_parse import Before, Parsed, Parser
-from princomp.io.readers.delimited_pieces import Dialect, Piece, count_lines, pieces_of
+from princomp.io.readers.delimited_pieces import (
+    Dialect,
+    Piece,
+    count_lines,
+    end_of_lines,
+    pieces_of,
+    without_last_records,
+)
 from princomp.io.readers.delimited_text import line_of
 from princomp.io.readers.delimited_whole import are_whole, may_have_lost_digits
 from princomp.io.readers.reader_errors import reading
@@ -125,7 +131,7 @@ class DelimitedSource(Source):
             unused=table.unused,
         )
         self.repeatable = not once
-        # Of a text that was seen as a whole: the rows after them are totals, or empty.
+        # If the whole text was seen, the number of its rows. Later ones are totals, or empty.
         self._end = n if complete else None
         self._dialect = dialect
         self._parser = Parser(
@@ -137,10 +143,10 @@ class DelimitedSource(Source):
             judged.choice.names,
             judged.units,
         )
-        # Of whole numbers so far, and none of them too large to tell.
+        # By column: whether all numbers so far are whole and small enough to be exact.
         self._whole = [are_whole(x) and not may_have_lost_digits(x) for x in table.data.T]
         self._lines = header.lines
-        self._body = _end_of_lines(head, header.lines)
+        self._body = end_of_lines(head, header.lines)
         self._size = min(max(_LEAST_TEXT, len(head) * _NUMBERS // (n * p)), _MOST_TEXT)
         self._rest: Iterator[Piece] | None = None
         if once:
@@ -190,7 +196,7 @@ class DelimitedSource(Source):
     def _parsed(
         self, pieces: Iterator[Piece], whole: list[bool]
     ) -> Generator[tuple[Piece, Parsed | None]]:
-        """Pieces parsed on threads. These read ``whole`` at any time: less work if late."""
+        """Parse pieces on threads. They may see an old ``whole``, which only costs time."""
 
         def parse(piece: Piece) -> tuple[Piece, Parsed | None]:
             return piece, self._parser.parse(piece, whole)
@@ -230,18 +236,18 @@ class DelimitedSource(Source):
             while sum(map(self._records, held[1:])) >= last:
                 yield held.pop(0)
         text = b"".join(piece.text for piece in held)
-        records = replace(self._dialect, text=text).records()
-        first_lines = [first for first, _, _ in records]
-        if len(first_lines) > last:
-            yield Piece(text[: _end_of_lines(text, first_lines[-last] - 1)])
+        if rest := without_last_records(self._dialect, text, last):
+            yield Piece(rest)
 
     def _records(self, piece: Piece) -> int:
-        """Records of a piece, or its lines if it has a fault that is found later."""
+        """Count the records of a piece, also if some have another number of cells."""
         rows = self._parser.count(piece)
-        return count_lines(piece.text) if rows is None else rows
+        if rows is not None:
+            return rows
+        return sum(1 for _ in replace(self._dialect, text=piece.text).records())
 
     def _skipped(self, pieces: Iterator[Piece], start: int) -> tuple[Iterator[Piece], Before]:
-        """Pieces from that with row ``start`` on, and what is before them."""
+        """The pieces from the one with row ``start`` on, and the rows and lines before them."""
         before = Before(0, self._lines)
         for piece in pieces if start else ():
             rows = self._parser.count(piece)
@@ -257,12 +263,6 @@ def _until(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
         if rows > 0:
             yield chunk.part(0, rows) if len(chunk.data) > rows else chunk
         rows -= len(chunk.data)
-
-
-def _end_of_lines(text: bytes, lines: int) -> int:
-    """Position after the first lines."""
-    found = re.match(rb"(?:[^\r\n]*+(?:\r\n?|\n)){%d}" % lines, text)
-    return 0 if found is None else found.end()
 
 
 def _head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:

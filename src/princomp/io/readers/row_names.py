@@ -27,7 +27,7 @@ __all__ = [
     "name_rows",
     "refuse_totals",
     "refuse_totals_at_end",
-    "without_last_rows",
+    "without_empty_rows",
 ]
 
 # What first columns of row labels are called; "row" is what an unnamed one is called here.
@@ -119,10 +119,8 @@ def _is_unique_text(table: pa.Table, name: str, numbers: NumberFormat) -> bool:
     return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
 
 
-def without_last_rows(table: pa.Table, dialect: Dialect, notes: list[str]) -> pa.Table:
-    """Leave out rows at the end: as many as are asked for, and empty ones."""
-    if dialect.skip_end:
-        table = table.slice(0, max(0, len(table) - dialect.skip_end))
+def without_empty_rows(table: pa.Table, notes: list[str]) -> pa.Table:
+    """Leave out empty rows at the end."""
     empty = 0
     while empty < len(table) - 1 and _is_empty(_row(table, len(table) - 1 - empty)):
         empty += 1
