@@ -47,6 +47,18 @@ def test_a_dropped_column_is_not_counted(frame, scale, k):
         np.testing.assert_allclose(dropped.inverse_transform(dropped.transform(frame)), frame)
 
 
+@pytest.mark.parametrize("solver", ["auto", "arpack", "krylov", "full"])
+def test_a_column_must_be_left(solver):
+    with pytest.raises(ConstantColumnError, match="every column is constant"):
+        PCA(scale="unit", constant="drop", svd_solver=solver).fit(np.full((5, 3), 2.0))
+
+
+def test_minka_counts_the_columns_that_are_left(rng):
+    rows = np.c_[rng.standard_normal((5, 5)), np.ones(5)]
+    model = PCA("mle", scale="unit", constant="drop").fit(rows)
+    assert model.n_components_ == PCA("mle", scale="unit").fit(rows[:, :5]).n_components_
+
+
 def test_without_centring_a_constant_column_counts(frame):
     model = PCA(scale="unit", constant="drop", center=False).fit(frame)
     assert model.n_components_ == 4

@@ -49,6 +49,11 @@ def divisors(
         else:
             divisor = extremes.spread
         none = np.flatnonzero(divisor == 0)
+        if none.size == summary.p and constant == "drop":
+            raise ConstantColumnError(
+                f"every column is constant, and constant={constant!r} leaves none",
+                hint="give a column that varies, or set constant='zero'",
+            )
         if none.size and constant in ("zero", "drop"):
             return np.where(divisor == 0, 1.0, divisor)
         if none.size:
