@@ -22,7 +22,7 @@ stream          rows added and removed over time
 stream_blocks, stream_kind, row_buffer   its blocks, its kind of summary, buffered rows
 lazy_fit        a fit that is solved when it is first read
 runs            what identifies a run, for checkpoints
-constraints     valid values of parameters
+constraints     valid values of parameters, and their old names
 model_contents  a result as arrays and plain values, for model files
 """
 

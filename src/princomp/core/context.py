@@ -163,14 +163,13 @@ class FitContext:
             return ()
         names = [f"x{j}" if self.names is None else str(self.names[j]) for j in none[:5]]
         more = "" if none.size <= 5 else f" and {none.size - 5} more"
+        one, several, what = "column has", "columns have", "no part in any component"
         if not self.request.center:
-            many = "column is" if none.size == 1 else "columns are"
-            return (f"constant {many} not divided: {', '.join(names)}{more}",)
-        if self.request.constant == "drop":
-            many = "column is" if none.size == 1 else "columns are"
-            return (f"constant {many} dropped: {', '.join(names)}{more}",)
-        many = "column has" if none.size == 1 else "columns have"
-        return (f"constant {many} no part in any component: {', '.join(names)}{more}",)
+            one, several, what = "column is", "columns are", "not divided"
+        elif self.request.constant == "drop":
+            one, several, what = "column is", "columns are", "dropped"
+        many = one if none.size == 1 else several
+        return (f"constant {many} {what}: {', '.join(names)}{more}",)
 
     def take_over(self, abandoned: Abandoned) -> None:
         """Keep what another route left."""

@@ -221,7 +221,7 @@ def _known_columns(table: FloatArray, holes: NDArray[np.bool_], weights: Weights
     rows = float(len(table) if weights is None else weights.sum())
     known = np.where(holes, 0.0, table)
     mean = (share * known).sum(axis=0) / totals
-    # Of a constant column its value: the quotient of sums is another number.
+    # The mean of a constant column is its value: a quotient of sums would round it.
     low, high = (
         one(np.where(holes, end, table), axis=0)
         for one, end in ((np.min, np.inf), (np.max, -np.inf))

@@ -96,9 +96,7 @@ def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
     ``complete`` tells that the text has all rows: then those that are none are looked for.
     """
     if complete and dialect.skip_end:
-        with reading(dialect.path, dialect.kind), dialect.binary() as stream:
-            text = without_last_records(dialect, stream.read(), dialect.skip_end)
-        dialect = replace(dialect, text=text, skip_end=0)
+        dialect = _without_last_rows(dialect, dialect.skip_end)
     header = read_header(dialect)
     origin = Origin(str(dialect.path), line_of=lambda row: line_of(dialect, row, header.lines))
     choice = choose(header.names, selection, origin)
@@ -160,6 +158,13 @@ def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
         line_of=lambda row: line_of(file, row, header.lines),
     )
     return Judged(converted, header, choice, booleans, units)
+
+
+def _without_last_rows(dialect: Dialect, last: int) -> Dialect:
+    """Read the text and cut off its last rows, which may have any number of cells."""
+    with reading(dialect.path, dialect.kind), dialect.binary() as stream:
+        text = without_last_records(dialect, stream.read(), last)
+    return replace(dialect, text=text, skip_end=0)
 
 
 @dataclass(slots=True)

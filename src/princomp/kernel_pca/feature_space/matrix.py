@@ -98,7 +98,7 @@ class KernelMatrix:
         self.centring = Centring.of(weights, self.n, rows)
         self.entry_error = max(float(np.finfo(self.dtype).eps), EPS * function.magnified(rows))
         self._level = self.dtype.type(_level_of(function, self._sides))
-        # Filled by each product; rounded as the other entries are, so that differences are exact.
+        # Filled by products, from tiles: rounded as all entries are, so that their bias cancels.
         self._diagonal = np.empty(self.n)
         count = np.ones(self.n) if weights is None else weights
         random = np.random.default_rng(0).standard_normal((self.n, width))
