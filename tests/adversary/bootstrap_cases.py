@@ -54,7 +54,8 @@ def bootstrap_judged(model, rows, weights, found, seed):
         loadings = axes * np.where(inner < 0, -1, 1)[..., None] * np.sqrt(variances)[..., None]
         right = np.quantile(loadings, limits, axis=0).swapaxes(1, 2)
         size = np.sqrt(variances.max(axis=0))
-        roots = np.sqrt(np.where(variances > 0, variances, np.inf)).min(axis=0)
+        # The root of a variance that is nearly zero is off by the root of the error.
+        roots = np.sqrt(np.maximum(variances, error[:, None])).min(axis=0)
         claim = np.where(sound, size * turn * 4 + claim / roots, np.inf)
         away = np.where(sound, found.loading_interval - right, 0)
         out.append(compared("interval of a loading", away, claim, _nothing))

@@ -167,6 +167,7 @@ def total_judged(model, promise, truth):
         return Finding("total variance", 0.0)
     size = max(LONG(true), LONG(answer))
     claim = (promise.roundoff + truth.slack) * size + _QUANTUM * len(truth.divisor)
+    claim += truth.total_error
     return compared(
         "total variance", answer - true, claim, lambda _: f"{answer:.6g}, right: {true:.6g}"
     )
@@ -177,7 +178,7 @@ def fraction_judged(model, promise, truth):
     if not isinstance(wanted, float) or not truth.total > 0 or not promise.complete:
         return Finding("number of components", 0.0)
     rates = np.cumsum(np.maximum(truth.variances, 0)) / truth.total
-    claim = k * promise.roundoff + promise.residuals.sum() + EPS
+    claim = k * promise.roundoff + promise.residuals.sum() + EPS + truth.total_error / truth.total
     lacks = wanted - rates[min(k, len(rates)) - 1]
     spare = rates[k - 2] - wanted if k > 1 else -1.0
     return compared(

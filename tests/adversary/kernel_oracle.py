@@ -90,6 +90,11 @@ class KernelTruth(NamedTuple):
     slack: float = 0.0
     divisor: np.ndarray = np.ones(1)
 
+    @property
+    def total_error(self):
+        """Errors of entries that all have one sign hardly change eigenvalues, but the trace."""
+        return self.entry
+
 
 def scaled(kernel, rows, scale, weights=None):
     """Rows in extended precision, divided as ``scale`` says.

@@ -37,6 +37,8 @@ class Truth:
     variances: np.ndarray
     axes: np.ndarray | None
     slack: float
+    # Of the total variance, where that of the first variance does not bound it.
+    total_error = 0.0
 
     @property
     def total(self):

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from princomp import KernelPCA
+from princomp import KernelPCA, load
+from princomp.core import fitted_model
 from princomp.errors import DataError, NotFiniteError
 
 N, P = 500, 5
@@ -111,14 +112,17 @@ def test_errors_of_equal_rows_are_no_variance():
         assert (model.explained_variance_ == 0).all()
 
 
-@pytest.mark.parametrize(("kind", "size"), [(np.float32, 1e-22), (np.float64, 1e-160)])
+@pytest.mark.parametrize(
+    ("kind", "size"), [(np.float32, 1e-22), (np.float64, 1e-160), (np.float32, 1e-32)]
+)
 def test_values_that_underflow_are_refused(kind, size, rng):
     """Else the variances would have few digits, or be zero, and nothing would say so."""
     X = (size * rng.standard_normal((N, 3))).astype(kind)
     with pytest.raises(NotFiniteError, match=f"too small.*{np.dtype(kind)}"):
         KernelPCA(2).fit(X)
-    with pytest.raises(NotFiniteError, match="too small"):
-        KernelPCA(2, kernel="precomputed").fit(X @ X.T)
+    if size > 1e-30:  # products of smaller rows are all zero
+        with pytest.raises(NotFiniteError, match="too small"):
+            KernelPCA(2, kernel="precomputed").fit(X @ X.T)
 
 
 @pytest.mark.parametrize("power", [-465, 496])
@@ -154,3 +158,52 @@ def test_the_total_of_float32_rows_is_rounded_as_the_entries_are():
     total = float(np.trace(kernel) - kernel.sum() / len(X)) / (len(X) - 1)
     entries = float(kernel.max()) / total
     assert abs(model.total_variance_ / total - 1) <= np.finfo(np.float32).eps * entries / 10
+
+
+@pytest.mark.parametrize("kernel", ["poly", "sigmoid"])
+def test_the_certificate_counts_what_a_slope_adds_to_the_rounding_of_products(kernel, rng):
+    """Five rows far from the origin and near each other: their variances lose digits."""
+    X = 1e3 + rng.standard_normal((5, 500))
+    gamma = 1.0 / (1e6 * 500)
+    options = {"degree": 17.0, "coef0": 0.0} if kernel == "poly" else {"coef0": -1.0}
+    model = KernelPCA(4, kernel=kernel, gamma=gamma, **options).fit(X)
+    wide = X.astype(np.longdouble)
+    values = np.longdouble(gamma) * (wide @ wide.T) + np.longdouble(options["coef0"])
+    values = values**17 if kernel == "poly" else np.tanh(values)
+    centred = values - values.mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    error = abs(model.total_variance_ - float(np.trace(centred) / 4)) / model.total_variance_
+    units = np.finfo(float).eps * np.abs(values).max() / model.total_variance_
+    roundoff = fitted_model(model).result.spectrum.roundoff
+    assert error <= roundoff
+    assert roundoff >= float(17 * np.sqrt(500) * units) or kernel == "sigmoid"
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_landmarks_of_sparse_rows_far_from_the_origin(kernel, rng, tmp_path):
+    """Columns that hold a value in every row are shifted, as those of dense rows are."""
+    X = rng.standard_normal((60, 5))
+    X[:, 3:] *= rng.random((60, 2)) < 0.3
+    origin = np.array([1e12, 0, 0, 0, 0])
+    far = X + origin
+    near = far - origin
+    options = {"kernel": kernel, "gamma": 0.2, "approximation": "nystrom"}
+    model = KernelPCA(3, landmarks=sp.csr_array(far[:20]), **options).fit(sp.csr_array(far))
+    right = KernelPCA(3, landmarks=near[:20], **options).fit(near)
+    np.testing.assert_allclose(model.explained_variance_, right.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(model.transform(sp.csr_array(far)), right.transform(near), atol=1e-9)
+    model.save(tmp_path / "m.pca")
+    again = load(tmp_path / "m.pca").transform(sp.csr_array(far))
+    np.testing.assert_array_equal(again, model.transform(sp.csr_array(far)))
+
+
+@pytest.mark.parametrize("power", [-1000, -520, 520, 1000])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_cosines_do_not_depend_on_the_size_of_the_rows(power, kind, rng):
+    X = rng.standard_normal((20, 3))
+    X[4] = 0
+    right = KernelPCA(2, kernel="cosine").fit(kind(X))
+    sizes = np.ldexp(1.0, rng.integers(power - 20, power + 20, len(X)))[:, None]
+    model = KernelPCA(2, kernel="cosine").fit(kind(X * sizes))
+    np.testing.assert_array_equal(model.eigenvalues_, right.eigenvalues_)
+    np.testing.assert_array_equal(model.transform(kind(X * sizes)), right.transform(kind(X)))

@@ -25,6 +25,8 @@ def test_a_spectrum_refuses_variances_and_axes_that_are_none():
         Spectrum(two[::-1], np.eye(2), 3.0, 1e-15)
     with pytest.raises(NotFiniteError, match="overflow float64"):
         Spectrum(np.array([np.inf, 1.0]), np.eye(2), 3.0, 1e-15)
+    with pytest.raises(NotFiniteError, match="overflow float64"):
+        Spectrum(two, np.eye(2), np.inf, 1e-15)
     known = {"total": 3.0, "roundoff": 1e-15, "clipped": 0}
     with pytest.raises(NotFiniteError, match="overflow float64"):
         Spectrum.measured(np.array([np.inf, 1.0]), np.eye(2), orthogonality=0.0, **known)

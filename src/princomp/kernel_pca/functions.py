@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from princomp.errors import DataError
 from princomp.io import RowArray
-from princomp.linalg import FloatArray
+from princomp.linalg import EPS, FloatArray
 from princomp.summaries import Columns, full_columns, is_sparse, with_centred_columns
 
 # Rows in memory, dense or sparse.
@@ -25,9 +25,13 @@ from princomp.summaries import Columns, full_columns, is_sparse, with_centred_co
 # Kernels computed from products of rows; scikit-learn computes the others entry by entry.
 POLYNOMIALS = ("poly", "polynomial")
 _PRODUCTS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
+# Kernels of which an entry has a larger relative error than the sum that it is computed from.
+_MAGNIFYING = ("rbf", "laplacian", "sigmoid", *POLYNOMIALS)
 KERNELS = (*_PRODUCTS, "laplacian", "chi2", "additive_chi2")
 # Columns that einsum sums at once: it splits longer rows, at a place that depends on their number.
 _BUFFER = 8192
+# Squared lengths from here to its inverse lose no digit.
+_SMALLEST_SQUARE = 1e-280
 # Rows whose distances are compared: a million pairs give the median to three digits.
 _MEDIAN_ROWS = 1500
 _WITH_GAMMA = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
@@ -95,20 +99,34 @@ class KernelFunction:
         """Whether the kernel has a parameter γ."""
         return self.name in _WITH_GAMMA
 
-    def magnified(self, rows: RowArray) -> float:
-        """Bound the roundings of an entry, in float64: an exponential has those of its argument.
+    def entry_error(self, rows: RowArray, dtype: npt.DTypeLike) -> float:
+        """Bound the error of an entry of the kernel matrix of rows, relative to the largest one.
 
-        Kernels of differences subtract squares or sums about the mean of the rows, so the error
-        of their argument is relative to those of the farthest row, also between near rows.
+        Sums of p products have an error of about √p units (Higham & Mary 2019), which a power and
+        a hyperbolic tangent magnify by their slope; an exponential has that of its argument.
+        Kernels of differences subtract squares or sums about the mean of the rows, in float64, so
+        the error of their argument is relative to those of the farthest row, also between near
+        rows.
         """
-        if self.name not in ("rbf", "laplacian") or self.gamma is None:
-            return 1.0
+        unit = float(np.finfo(dtype).eps)
+        if self.gamma is None or self.name not in _MAGNIFYING:
+            return unit
         rows = self._prepared(rows)
-        if self.name == "rbf":
-            size = float(_squares(rows).max())
-        else:
+        if self.name == "laplacian":
             size = float(abs(rows).sum(axis=1, dtype=np.float64).max())
-        return max(1.0, self.gamma * size)
+        else:
+            size = float(_squares(rows).max())
+        size *= self.gamma
+        if self.of_differences:
+            return max(unit, EPS * size)
+        unit *= float(np.sqrt(rows.shape[1]))
+        terms, value = np.float64(size + abs(self.coef0)), abs(size + self.coef0)
+        if terms == 0:
+            return unit
+        with np.errstate(all="ignore"):
+            if self.name == "sigmoid":
+                return unit * max(1.0, float(terms / np.tanh(value)))
+            return unit * max(1.0, self.degree) * float((terms / value) ** self.degree)
 
     def about(self, shift: FloatArray) -> KernelFunction:
         """Return this kernel for rows minus ``shift`` if it is one of differences, else itself."""
@@ -120,6 +138,7 @@ class KernelFunction:
         if not self.of_products or self.name == "linear":
             return Sides(rows, rows)
         if self.name == "cosine":
+            rows = _of_ordinary_length(rows)
             lengths = np.sqrt(_squares(rows))
             over = 1.0 / np.where(lengths > 0, lengths, 1.0)
             unit = rows.multiply(over[:, None]).tocsr() if is_sparse(rows) else rows * over[:, None]
@@ -200,11 +219,11 @@ class KernelFunction:
         if not self.of_products:
             each = (rows[i : i + 1] for i in range(rows.shape[0]))
             return np.array([float(self._entries(row, row)[0, 0]) for row in each])
+        if self.name == "cosine":
+            return (_squares(_of_ordinary_length(rows)) > 0).astype(np.float64)
         squares = _squares(rows)
         if self.name == "linear":
             return squares
-        if self.name == "cosine":
-            return (squares > 0).astype(np.float64)
         values = self.gamma * squares + self.coef0
         return np.tanh(values) if self.name == "sigmoid" else values**self.degree
 
@@ -248,6 +267,21 @@ def _squares(rows: RowArray) -> FloatArray:
         some = rows[:, start : start + _BUFFER]
         total += np.einsum("ij,ij->i", some, some, dtype=np.float64)
     return total
+
+
+def _of_ordinary_length(rows: RowArray) -> RowArray:
+    """Multiply rows whose squares leave the range of float64 by powers of two."""
+    with np.errstate(over="ignore"):
+        squares = _squares(rows)
+    ordinary = (squares > _SMALLEST_SQUARE) & (squares < 1 / _SMALLEST_SQUARE)
+    if ordinary.all():
+        return rows
+    largest = abs(rows).max(axis=1)
+    largest = largest.toarray().ravel() if is_sparse(rows) else largest
+    exponents = np.where(ordinary, 0, np.clip(-np.frexp(largest)[1], -1000, 1000))
+    factors = np.ldexp(1.0, exponents)[:, None]
+    scaled = sp.csr_array(rows.multiply(factors)) if is_sparse(rows) else rows * factors
+    return scaled.astype(rows.dtype, copy=False)
 
 
 def _with_columns(rows: RowArray, first: FloatArray, second: FloatArray) -> RowArray:

@@ -70,7 +70,7 @@ class Spectrum:
             known: list[float] = values.tolist()
             if not all(map(operator.ge, known, known[1:])):
                 raise DataError("the variances do not descend")
-            if not known[0] <= _LARGEST:
+            if not (known[0] <= _LARGEST and self.total <= _LARGEST):
                 raise _overflow()
         put(self, "variances", frozen(values))
         if not len(self.axes):
@@ -102,7 +102,7 @@ class Spectrum:
 
         Parameters are those of the class and its attributes; the arrays are kept as they are.
         """
-        if not variances.item(0) <= _LARGEST:
+        if not (variances.item(0) <= _LARGEST and total <= _LARGEST):
             raise _overflow()
         if not orthogonality <= _ORTHONORMAL:
             raise _not_orthonormal(orthogonality)

@@ -147,8 +147,8 @@ def _nystrom_images(map: Nystrom, space: Space) -> _Images:
     if kernel.divisors is not None:
         points = points / kernel.divisors
     if kernel.name == "cosine":
-        lengths = np.sqrt((points.astype(np.float64) ** 2).sum(axis=1))
-        points = points / np.where(lengths > 0, lengths, 1.0)[:, None]
+        points = kernel.sides(map.points).right
+        points = points.toarray() if is_sparse(points) else points
     # Differences of squares lose digits, as on the host.
     work = space.doubles if kernel.name == "rbf" or shift is not None else kind
     sides = space.put(points.T, np.float64 if work == space.doubles else map.dtype)
@@ -166,6 +166,8 @@ def _nystrom_images(map: Nystrom, space: Space) -> _Images:
         if divisors is not None:
             rows = rows / divisors
         if kernel.name == "cosine":
+            largest = xp.max(xp.abs(rows), axis=1)[:, None]  # squares stay in range
+            rows = rows / xp.where(largest > 0, largest, xp.ones_like(largest))
             lengths = xp.sqrt(xp.sum(rows * rows, axis=1))
             rows = rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
         values = xp.matmul(rows, sides)

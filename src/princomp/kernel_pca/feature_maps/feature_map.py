@@ -102,8 +102,6 @@ class FeatureMap:
         """Compute k(x, x) − ‖z(x)‖² (m,), which the image of each row lacks, in float64."""
         images = self.images(rows)
         own = np.einsum("ij,ij->i", images, images, dtype=np.float64)
-        if self.kernel.shift is not None and is_sparse(rows):
-            rows = rows.toarray()
         return self.kernel.diagonal(rows) - own
 
     # ---- identity, and files -----------------------------------------------------------

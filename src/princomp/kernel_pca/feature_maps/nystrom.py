@@ -16,7 +16,7 @@ import numpy.typing as npt
 from princomp.errors import DataError, NotFiniteError, ShapeError
 from princomp.io import RowArray, model_arrays
 from princomp.kernel_pca.feature_maps.feature_map import ROWS, FeatureMap
-from princomp.kernel_pca.functions import KernelFunction, Sides
+from princomp.kernel_pca.functions import KernelFunction, Sides, shift_of
 from princomp.kernels import RightFactor
 from princomp.linalg import FloatArray
 from princomp.solvers import eigenpairs
@@ -50,8 +50,9 @@ class Nystrom(FeatureMap):
     ) -> Self:
         """Make the map of landmarks.
 
-        For a kernel of differences (Gaussian, Laplacian) without a shift, dense rows are shifted
-        by the mean of the landmarks: values do not change, and large numbers no longer cancel.
+        For a kernel of differences (Gaussian, Laplacian) rows are shifted by the mean of the
+        landmarks: values do not change, and large numbers no longer cancel. Sparse rows are
+        shifted only in columns that hold a value in nearly every row.
 
         Parameters
         ----------
@@ -75,11 +76,11 @@ class Nystrom(FeatureMap):
             )
         dtype = np.dtype(points.dtype if dtype is None else dtype)
         unmoved = kernel.name in ("rbf", "laplacian")
-        if is_sparse(points) and kernel.shift is not None:
-            # The mean of sparse points is not subtracted; kernels of differences do not need it.
-            points = points if unmoved else points.toarray()
-            kernel = replace(kernel, shift=None) if unmoved else kernel
-        elif unmoved and kernel.shift is None and not is_sparse(points):
+        if is_sparse(points) and unmoved:
+            kernel = replace(kernel, shift=shift_of(points))
+        elif is_sparse(points) and kernel.shift is not None:
+            points = points.toarray()
+        elif unmoved and kernel.shift is None:
             kernel = kernel.about(points.mean(axis=0, dtype=np.float64))
         sides = kernel.sides(points.astype(np.float64))
         with np.errstate(all="ignore"):
@@ -133,7 +134,7 @@ class Nystrom(FeatureMap):
 
     def similarities(self, rows: RowArray) -> FloatArray:
         """Compute k(row, landmark) (m', m)."""
-        sides, landmarks = self.kernel.sides(self._centrable(rows)), self._landmarks
+        sides, landmarks = self.kernel.sides(rows), self._landmarks
         left, right = sides.left, landmarks.right
         if is_sparse(left) or is_sparse(right) or not self.kernel.of_products:
             return self.kernel.tile(sides, landmarks, self.dtype)
@@ -142,10 +143,6 @@ class Nystrom(FeatureMap):
         if factor is None:
             factor = self._factors[dtype] = RightFactor(right.T.astype(dtype, copy=False))
         return self.kernel.of_product(factor.times(left.astype(dtype, copy=False)), self.dtype)
-
-    def _centrable(self, rows: RowArray) -> Any:
-        """Return rows from which a shift can be subtracted."""
-        return rows.toarray() if self.kernel.shift is not None and is_sparse(rows) else rows
 
     def _block(self, rows: RowArray, out: FloatArray) -> None:
         self._weights.times(self.similarities(rows), out)

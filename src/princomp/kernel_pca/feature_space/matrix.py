@@ -16,7 +16,7 @@ from princomp.errors import DataError, NotFiniteError, row_words
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.centring import Centring, Spread
 from princomp.kernel_pca.functions import KernelFunction, Sides
-from princomp.linalg import EPS, FloatArray, empty, in_order, one_blas_thread
+from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
 
 # Rows of a stripe, and columns of a tile of it: 2 MB of float64.
 _ROWS, _COLUMNS = 256, 1024
@@ -38,6 +38,8 @@ class Products(Protocol):
     entry_error: float
     # The centred matrix times random vectors (n, m), if already computed.
     first: FloatArray | None
+    # Whether entries that are all zero are products of numbers that are not.
+    underflows: bool
 
     def apply(self, vectors: FloatArray) -> FloatArray:
         """The centred matrix times vectors (n, m), in float64."""
@@ -87,6 +89,7 @@ class KernelMatrix:
         self.n, self.dtype = rows.shape[0], np.dtype(rows.dtype)
         self.products = 0
         self._sides = function.sides(rows)
+        self.underflows = function.of_products and bool(abs(self._sides.left).max() > 0)
         self._kept: dict[tuple[int, int], FloatArray] = {}
         # The stripe from row i on has n − i columns: the first ones are the longest.
         starts = np.arange(0, self.n, _ROWS)
@@ -96,7 +99,7 @@ class KernelMatrix:
         self.kept_bytes = int(sizes[self._stripes_kept - 1]) if self._stripes_kept else 0
         self.kept = self.kept_bytes / float(sizes[-1])
         self.centring = Centring.of(weights, self.n, rows)
-        self.entry_error = max(float(np.finfo(self.dtype).eps), EPS * function.magnified(rows))
+        self.entry_error = function.entry_error(rows, self.dtype)
         self._level = self.dtype.type(_level_of(function, self._sides))
         # Filled by products, from tiles: rounded as all entries are, so that their bias cancels.
         self._diagonal = np.empty(self.n)
@@ -200,7 +203,7 @@ def _finite_mean(values: FloatArray) -> float:
 class PrecomputedMatrix:
     """The centred matrix of a precomputed kernel matrix (n, n), which is not changed."""
 
-    kept, kept_bytes = 1.0, 0
+    kept, kept_bytes, underflows = 1.0, 0, False
     first: FloatArray | None = None
 
     def __init__(self, matrix: FloatArray, weights: FloatArray | None = None) -> None:
@@ -259,15 +262,16 @@ def _check_range(matrix: Products, name: str) -> None:
     """Refuse values so small that products of them lost digits, as for columns of rows.
 
     Each of the n products of a sum may be off by the smallest number, which is the roundoff of
-    ``tiny``.
+    ``tiny``. Products that are all zero may have underflowed too.
     """
     largest, least = matrix.spread.largest, matrix.n * float(np.finfo(matrix.dtype).tiny)
-    if 0.0 < largest < least:
-        raise NotFiniteError(
-            f"the values of the kernel {name!r} are too small: {largest:.3g} or less, and below "
-            f"{least:.3g} {matrix.dtype} loses digits of their products",
-            hint="multiply the columns by a power of ten, such as 1e10, or raise gamma",
-        )
+    if largest >= least or (largest == 0.0 and not matrix.underflows):
+        return
+    raise NotFiniteError(
+        f"the values of the kernel {name!r} are too small: {largest:.3g} or less, and below "
+        f"{least:.3g} {matrix.dtype} loses digits of their products",
+        hint="multiply the columns by a power of ten, such as 1e10, or raise gamma",
+    )
 
 
 def _not_finite(row: int, name: str) -> DataError:
