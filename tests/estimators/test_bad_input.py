@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from princomp import PCA
+from princomp import PCA, KernelPCA
 from princomp.errors import (
     ColumnError,
     ConstantColumnError,
@@ -55,6 +56,16 @@ def refused(kind, action, *said, place=None):
 
 
 # ---- NaN and infinity ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [Fraction(1, 10), 10**30])
+def test_numbers_that_numpy_does_not_know_are_numbers(table, gamma):
+    exact = KernelPCA(2, kernel="rbf", gamma=float(gamma)).fit(table)
+    model = KernelPCA(2, kernel="rbf", gamma=gamma).fit(table)
+    np.testing.assert_array_equal(model.eigenvalues_, exact.eigenvalues_)
+    refused(
+        ParameterError, lambda: KernelPCA(gamma=10**400).fit(table), place={"parameter": "gamma"}
+    )
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -173,6 +184,8 @@ def test_other_invalid_parameters(table):
     }.items():
         place = {"parameter": name}
         refused(ParameterError, lambda n=name, v=value: PCA(**{n: v}).fit(table), place=place)
+    error = refused(ParameterError, lambda: PCA(tol="loose").fit(table), "tol='loose'")
+    assert error.hint == "tol must be a number of at least 0"
     refused(ParameterError, lambda: PCA("mle", svd_solver="arpack").fit(table), "mle")
     refused(ShapeError, lambda: PCA("mle").fit(table[:3]), "mle")
 

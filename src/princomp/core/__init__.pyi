@@ -13,6 +13,7 @@ from .constraints import (
     check_parameter as check_parameter,
     check_parameters as check_parameters,
     fraction as fraction,
+    is_a as is_a,
     number as number,
     one_of as one_of,
     renamed as renamed,
@@ -54,7 +55,6 @@ from .request import (
     RandomState as RandomState,
     Request as Request,
     checked_components as checked_components,
-    is_a as is_a,
 )
 from .routes.triangle import SMALL as SMALL
 from .schema import TableSchema as TableSchema

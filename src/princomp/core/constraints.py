@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from numbers import Integral, Real
+from types import UnionType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from princomp.core.request import is_a
 from princomp.errors import ParameterError, did_you_mean
 
 _P = ParamSpec("_P")
@@ -84,7 +85,10 @@ def number(least: float = -np.inf, most: float = np.inf, *, interior: bool = Fal
     """Accept finite numbers from ``least`` to ``most``; with ``interior`` without these two."""
 
     def accepts(value: Any) -> bool:
-        if not (is_a(value, Real) and np.isfinite(value)):
+        try:
+            if not (is_a(value, Real) and math.isfinite(value)):
+                return False
+        except OverflowError:  # an integer beyond the range of float
             return False
         return bool(least < value < most if interior else least <= value <= most)
 
@@ -150,3 +154,11 @@ def _in_range(kind: str, least: float, most: float, interior: bool) -> str:
     if most == np.inf:
         return f"a {kind} {'greater than' if interior else 'of at least'} {least:g}"
     return f"a {kind} between {least:g} and {most:g}{' (exclusive)' * interior}"
+
+
+def is_a(value: object, kind: type | UnionType) -> bool:
+    """Whether a value is a number of a kind; True and False are none."""
+    # The built-in types first: looking a number up in an abstract class takes longer.
+    if type(value) is int or (type(value) is float and kind is Real):
+        return True
+    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)

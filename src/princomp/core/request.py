@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from princomp.core.constraints import (
+    FLAG,
+    Constraint,
+    array,
+    check_parameter,
+    check_parameters,
+    fraction,
+    is_a,
+    one_of,
+    whole_number,
+)
 from princomp.core.missing import METHODS
 from princomp.core.problem import SOLVERS, Problem
 from princomp.engines import Distributed
-from princomp.errors import ParameterError, ShapeError, did_you_mean
+from princomp.errors import ParameterError, ShapeError
 from princomp.io import RowData, Source, TableSource
 from princomp.linalg import FloatArray, byte_count, check_random_state, memory_limit
 from princomp.rules import RULES, Rule, is_rule, name_of
@@ -26,12 +36,26 @@ RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | Non
 
 # Below so many numbers the system is not asked how much memory is free.
 _LARGE = 2**23
-_SOLVERS = tuple(SOLVERS)
-_SCALES = ("unit", "pareto", "range")
-_MISSING = ("error", "drop", *METHODS)
-_CONSTANT = ("error", "zero", "drop")
-_NAMES = ("PC", "sklearn")
-_NORMALIZERS = ("auto", "QR", "LU", "none")
+_COMPONENTS = (
+    whole_number(0) | fraction() | one_of(*RULES) | Constraint(is_rule, ("a rule",)) | one_of(None)
+)
+_CONSTRAINTS = {
+    "scale": one_of("unit", "pareto", "range", None) | array("an array of divisors"),
+    "svd_solver": one_of(*SOLVERS),
+    "missing": one_of("error", "drop", *METHODS),
+    "constant": one_of("error", "zero", "drop"),
+    "component_names": one_of("PC", "sklearn"),
+    "center": FLAG,
+    "whiten": FLAG,
+    "copy": FLAG,
+    "power_iteration_normalizer": one_of("auto", "QR", "LU", "none"),
+    # An infinite tolerance accepts the first answer of a search.
+    "tol": Constraint(lambda value: is_a(value, Real) and value >= 0, ("a number of at least 0",)),
+    "iterated_power": one_of("auto") | whole_number(0),
+    "decay": one_of(None)
+    | Constraint(lambda value: is_a(value, Real) and 0 < value <= 1, ("a number in (0, 1]",)),
+    "n_oversamples": whole_number(1),
+}
 
 
 class PCAParameters(NamedTuple):
@@ -82,43 +106,18 @@ class Request(NamedTuple):
         ParameterError
             With the values that are allowed.
         """
-        scale = parameters.scale
-        if isinstance(scale, str):
-            _among("scale", scale, _SCALES, "None", "an array of divisors")
-        _among("svd_solver", parameters.svd_solver, _SOLVERS)
-        _among("missing", parameters.missing, _MISSING)
-        _among("constant", parameters.constant, _CONSTANT)
-        _among("component_names", parameters.component_names, _NAMES)
-        for name, value in (
-            ("center", parameters.center),
-            ("whiten", parameters.whiten),
-            ("copy", parameters.copy),
-        ):
-            if value is not True and value is not False and not isinstance(value, np.bool_):
-                raise _invalid(name, value, "True", "False")
-        normalizer = parameters.power_iteration_normalizer
-        _among("power_iteration_normalizer", normalizer, _NORMALIZERS)
-        tol, power, extra = parameters.tol, parameters.iterated_power, parameters.n_oversamples
-        if not (is_a(tol, Real) and tol >= 0):
-            raise _invalid("tol", tol, "a number of at least 0")
-        if power != "auto" and not (is_a(power, Integral) and power >= 0):
-            raise _invalid("iterated_power", power, "'auto'", "a whole number of at least 0")
-        decay = parameters.decay
-        if decay is not None and not (is_a(decay, Real) and 0 < decay <= 1):
-            raise _invalid("decay", decay, "None", "a number in (0, 1]")
+        check_parameters(parameters, _CONSTRAINTS)
         if parameters.random_state is not None:
             check_random_state(parameters.random_state)
-        if not (is_a(extra, Integral) and extra >= 1):
-            raise _invalid("n_oversamples", extra, "a whole number of at least 1")
         return cls(
             checked_components(parameters.n_components),
-            scale,
+            parameters.scale,
             bool(parameters.center),
             parameters.svd_solver,
-            tol,
-            power,
-            extra,
-            normalizer,
+            parameters.tol,
+            parameters.iterated_power,
+            parameters.n_oversamples,
+            parameters.power_iteration_normalizer,
             parameters.random_state,
             parameters.missing == "drop",
             None if parameters.memory_limit is None else byte_count(parameters.memory_limit),
@@ -180,17 +179,10 @@ def checked_components(k: Any) -> int | float | str | Rule | None:
     ------
     ParameterError
     """
-    if k is None or (isinstance(k, str) and k in RULES):
+    check_parameter("n_components", k, _COMPONENTS)
+    if k is None or isinstance(k, str) or is_rule(k):
         return k
-    if is_a(k, Integral) and k >= 0:
-        return int(k)
-    if is_a(k, Real) and not is_a(k, Integral) and 0 < k < 1:
-        return float(k)
-    if is_rule(k):
-        rule: Rule = k
-        return rule
-    valid = ("a whole number of at least 0", "a fraction in (0, 1)", *map(repr, RULES))
-    raise _invalid("n_components", k, *valid, "a rule", "None")
+    return int(k) if is_a(k, Integral) else float(k)
 
 
 def most_components(summary: Any, dropped: int = 0) -> int:
@@ -270,25 +262,3 @@ def _filling(missing: str, k: object) -> str | None:
             hint="give a whole number, such as n_components=2; 0 fills cells with column means",
         )
     return missing
-
-
-def is_a(value: object, kind: type | UnionType) -> bool:
-    """Whether a value is a number of a kind; True and False are none."""
-    # The built-in types first: looking a number up in an abstract class takes longer.
-    if type(value) is int or (type(value) is float and kind is Real):
-        return True
-    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-
-
-def _among(name: str, value: object, valid: tuple[str, ...], *others: str) -> None:
-    if not isinstance(value, str) or value not in valid:
-        raise _invalid(name, value, *(repr(one) for one in valid), *others)
-
-
-def _invalid(name: str, value: object, *valid: str) -> ParameterError:
-    return ParameterError(
-        f"{name}={value!r} is not valid",
-        place={"parameter": name},
-        hint=did_you_mean(value, [one.strip("'") for one in valid])
-        + f"{name} must be {', '.join(valid[:-1])} or {valid[-1]}",
-    )
