@@ -92,12 +92,23 @@ $(FUZZED): $(STAMP) tests/fuzz/requirements.txt
 	$(BIN)/python -m pip install $(PIP) --requirement tests/fuzz/requirements.txt
 	@touch $@
 
-fuzz: $(FUZZED) ## crafted files against readers (TARGET=csv for one, MINUTES=1 each; what it finds is in build/fuzz)
+# The kernels need Clang and its libraries of sanitizers.
+CLANG ?= clang++
+ifeq ($(TARGET),kernels)
+fuzz:
+	cmake -S . -B build/fuzz-kernels -DPRINCOMP_SANITIZE=fuzzer,address,undefined \
+	  -DCMAKE_CXX_COMPILER=$(CLANG) >/dev/null && cmake --build build/fuzz-kernels --parallel $(JOBS)
+	mkdir -p build/fuzz/kernels
+	build/fuzz-kernels/selftest -artifact_prefix=build/fuzz/kernels- -max_len=64 -timeout=60 \
+	  -max_total_time=$$((60 * $(or $(MINUTES),1))) build/fuzz/kernels tests/fuzz/kernels/corpus
+else
+fuzz: $(FUZZED) ## crafted files against readers, or calls of the kernels (TARGET=csv or kernels for one, MINUTES=1 each; what it finds is in build/fuzz)
 	@for target in $(or $(TARGET),$(notdir $(wildcard tests/fuzz/corpus/*))); do \
 	  echo "== $$target"; \
 	  $(BIN)/python tests/fuzz/fuzz.py $$target -max_len=40000 \
 	    -max_total_time=$$((60 * $(or $(MINUTES),1))) || exit 1; \
 	done
+endif
 
 soak: $(ENGINES) ## the slow tests: 1,000 kills, windows over 10⁸ rows, 10,000 sequences of calls, half an hour of the adversary
 	$(BIN)/python -m pytest -m soak

@@ -71,6 +71,19 @@ def test_beyond_the_rank_variances_are_zero_and_none_is_below(kind, rng):
 
 
 @every_kind
+def test_scatters_of_low_rank_are_solved(kind, rng):
+    """Eigenvalues that are rounding take many steps."""
+    for factor in (0, 1e2, 1e4, 1e6):
+        rows = rng.standard_normal((200, 5)) @ rng.standard_normal((5, MOST))
+        rows += factor * rng.standard_normal((200, 1))
+        scatter = rows.T @ rows
+        found = spectrum(scatter, 1.0, MOST, instructions=kind)
+        assert found is not None
+        right = np.linalg.eigvalsh(scatter)[::-1]
+        np.testing.assert_allclose(found.variances, right, rtol=0, atol=MOST * EPS * right[0])
+
+
+@every_kind
 @pytest.mark.parametrize("p", [3, 9, 20, MOST])
 def test_columns_without_scatter_have_axes_of_their_own(kind, p, rng):
     live = np.sort(rng.choice(p, p // 2, replace=False))

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import EPS
+from princomp.errors import ShapeError
 from princomp.kernels.gram import sampled_rows
 from princomp.summaries import Columns, Moments, Triangle
 
@@ -49,3 +50,11 @@ def test_marker_rows_mislead_no_summary(kind, sparse, markers):
         true = (share @ centred**2).astype(float)
         found = kind.of(block, weights).column_scatter
         assert (np.abs(found - true) <= (SPARSE if sparse else DENSE) * true).all()
+
+
+@pytest.mark.parametrize("kind", [Moments, Columns, Triangle])
+@pytest.mark.parametrize("weights", [None, np.ones(3)])
+def test_rows_without_columns_are_refused(kind, weights):
+    for block in (np.zeros((3, 0)), sp.csr_array((3, 0))):
+        with pytest.raises(ShapeError, match=r"no columns.*\(3, 0\)"):
+            kind.of(block, weights)

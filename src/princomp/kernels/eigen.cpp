@@ -15,8 +15,8 @@ namespace {
 
 // Orders up to here. Rows are as many numbers apart as whole lines hold, and zero at their ends.
 constexpr index MOST = princomp_sizes::small_columns, EIGHT = LINE / index(sizeof(double));
-// Steps that an eigenvalue is given: two or three are usual.
-constexpr int STEPS = 40;
+// Steps that an eigenvalue is given: two or three are usual, and tens those of a table of low rank.
+constexpr int STEPS = 300;
 // Entries of an axis this close to its largest are its equals, as in Python.
 constexpr double TIE = 1e-12;
 constexpr double EPS = 2.220446049250313e-16;

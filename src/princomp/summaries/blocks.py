@@ -82,11 +82,17 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
 
     Raises
     ------
+    ShapeError
+        For a block without columns.
     ParameterError
         For a negative weight.
     """
     if not hasattr(block, "dtype"):
         block = np.asarray(block)
+    if not block.shape[1]:
+        raise ShapeError(
+            f"the rows have no columns: their shape is {block.shape}", hint="pass at least one"
+        )
     if block.dtype.char not in "fd":
         block = block.astype(np.float64)
     if weights is None:

@@ -1,0 +1,78 @@
+// Exact values with a bound of what a kernel's arithmetic may be off by, in any order of sums, with
+// products fused or not.
+#pragma once
+
+#include "input.hpp"
+
+namespace fuzz {
+
+typedef long double real;
+
+template <class T> constexpr real UNIT = std::numeric_limits<T>::epsilon() / 2;
+template <class T> constexpr real LEAST = std::numeric_limits<T>::denorm_min();
+template <class T> constexpr real MOST = std::numeric_limits<T>::max();
+
+// Where `off` is not finite, intermediate results may overflow: then any result will do.
+struct Near {
+    real value = 0, off = 0;
+    real size() const { return std::fabs(value) + off; }
+};
+
+// The result of an operation in T, whose operands are off by so much.
+template <class T> Near rounded(real value, real off) {
+    const real size = std::fabs(value) + off;
+    if (std::isfinite(value) && !(size <= MOST<T>))
+        off = HUGE_VALL;
+    return {value, off + UNIT<T> * size + LEAST<T>};
+}
+template <class T> Near minus(Near a, Near b) {
+    return rounded<T>(a.value - b.value, a.off + b.off);
+}
+template <class T> Near times(Near a, Near b) {
+    return rounded<T>(a.value * b.value, std::fabs(a.value) * b.off + a.off * b.size());
+}
+template <class T> Near over(Near a, real b) {
+    return rounded<T>(a.value / b, a.off / std::fabs(b));
+}
+template <class T> Near cast(Near a) { return rounded<T>(a.value, a.off); }
+
+// A sum in T, in any order.
+template <class T> struct Total {
+    real value = 0, size = 0, off = 0;
+    index count = 0;
+    void add(Near term) {
+        value += term.value;
+        size += term.size();
+        off += term.off;
+        ++count;
+    }
+    Near sum() const {
+        const bool fits = size <= MOST<T> / 2 || !std::isfinite(value);
+        return {value, fits ? off + 1.1L * real(count) * UNIT<T> * size : HUGE_VALL};
+    }
+};
+
+inline void near(real got, Near wanted, const char *what, index i = 0, index j = 0) {
+    if (!std::isfinite(wanted.value) ? !std::isfinite(got)
+                                     : !(wanted.off < HUGE_VALL) ||
+                                           std::fabs(got - wanted.value) <= wanted.off)
+        return;
+    std::fprintf(stderr, "%s: %s (%td, %td) is %.20Lg, wanted %.20Lg ± %.3Lg\n", doing, what, i, j,
+                 got, wanted.value, wanted.off);
+    std::abort();
+}
+
+// To the bit, but for what a NaN holds.
+template <class T> bool same(T a, T b) {
+    return (std::isnan(a) && std::isnan(b)) || !std::memcmp(&a, &b, sizeof(T));
+}
+template <class T> void same(const T *a, const T *b, index count, const char *what) {
+    for (index i = 0; i < count; ++i)
+        if (!same(a[i], b[i])) {
+            std::fprintf(stderr, "%s: %s differs at %td: %.20g and %.20g\n", doing, what, i,
+                         double(a[i]), double(b[i]));
+            std::abort();
+        }
+}
+
+} // namespace fuzz
