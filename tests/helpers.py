@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
+
+from princomp.io.readers.files import open_source
+from princomp.io.readers.materialize import read_if_small
 
 EPS = float(np.finfo(np.float64).eps)
 EPS32 = float(np.finfo(np.float32).eps)
@@ -105,3 +110,8 @@ def assert_alike(one, other, tol=1e-12):
         assert other.scale_ is None
     else:
         np.testing.assert_allclose(other.scale_, one.scale_, rtol=tol)
+
+
+def read_whole(path, **how):
+    """The Table of a file of any size, read into memory."""
+    return read_if_small(open_source(path, **how), sys.maxsize).table

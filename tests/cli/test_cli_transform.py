@@ -12,7 +12,7 @@ import pytest
 
 import princomp as package
 from command_line import ARRESTS, left_in, numbers, write_csv
-from princomp.io.readers.files import read_table
+from helpers import read_whole
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_round_trip_through_files(princomp, full, tmp_path, arrests, ending):
     assert princomp("transform", full, ARRESTS, "-o", scores).code == 0
     done = princomp("inverse", full, scores, "-o", back)
     assert (done.code, done.out) == (0, "")
-    table = read_table(tmp_path / back)
+    table = read_whole(tmp_path / back)
     np.testing.assert_allclose(table.data, arrests, rtol=1e-12)
     if ending != "npy":
         assert table.columns == ("Murder", "Assault", "UrbanPop", "Rape")

@@ -2,6 +2,9 @@
 
    fault_arm(family, n, errno) lets n - 1 calls of the family through and fails the n-th.
    fault_disarm() stops and returns how many calls of the family were seen.
+   fault_event(what, file, other) has the n-th call do something else before it goes through: the
+   file is removed, other is renamed to it or copied into it, or SIGINT is sent to this process.
+   fault_watch(folder) counts only calls on files in this folder.
 
    Allocations are of two families. LARGE: 128 KB and more, from anywhere. Smaller ones fail in
    a machine that is about to die only, and NumPy itself crashes there (its iterator raises
@@ -10,15 +13,22 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
-enum { NONE, LARGE, KERNELS, WRITE, SYNC, RENAME, THREAD };
+enum { NONE, LARGE, KERNELS, WRITE, SYNC, RENAME, THREAD, THREADS, READ };
+enum { FAIL_IT, REMOVE, REPLACE, COPY, INTERRUPT };
 
 static atomic_int family = NONE;
 static atomic_long left = 0, seen = 0;
@@ -36,10 +46,52 @@ long fault_disarm(void) {
   return atomic_load(&seen);
 }
 
+static int event = FAIL_IT;
+static char file_of_event[4096], other_of_event[4096], watched[4096];
+
+void fault_event(int what, const char *file, const char *other) {
+  event = what;
+  snprintf(file_of_event, sizeof file_of_event, "%s", file);
+  snprintf(other_of_event, sizeof other_of_event, "%s", other);
+}
+
+void fault_watch(const char *folder) { snprintf(watched, sizeof watched, "%s", folder); }
+
+/* System calls, as the functions would be counted. */
+static void copy(const char *from, const char *to) {
+  char bytes[1 << 16];
+  int in = syscall(SYS_openat, AT_FDCWD, from, O_RDONLY);
+  int out = syscall(SYS_openat, AT_FDCWD, to, O_WRONLY);
+  long got, size = 0;
+  while ((got = syscall(SYS_read, in, bytes, sizeof bytes)) > 0)
+    size += syscall(SYS_write, out, bytes, got);
+  if (ftruncate(out, size)) abort();
+  close(in);
+  close(out);
+}
+
+static int happens(void) {
+  if (event == REMOVE) unlink(file_of_event);
+  if (event == REPLACE) syscall(SYS_renameat2, AT_FDCWD, other_of_event, AT_FDCWD, file_of_event, 0);
+  if (event == COPY) copy(other_of_event, file_of_event);
+  if (event == INTERRUPT) kill(getpid(), SIGINT);
+  return event == FAIL_IT;
+}
+
 static int fails(int which) {
   if (atomic_load_explicit(&family, memory_order_relaxed) != which) return 0;
   atomic_fetch_add(&seen, 1);
-  return atomic_fetch_sub(&left, 1) == 1;
+  long n = atomic_fetch_sub(&left, 1);
+  return (n == 1 || (which == THREADS && n < 1)) && happens();
+}
+
+/* Whether an open file is in the folder that is watched. */
+static int is_watched(int file) {
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t size = readlink(link, path, sizeof path - 1);
+  path[size < 0 ? 0 : size] = 0;
+  return !strncmp(path, watched, strlen(watched));
 }
 
 /* ---- memory: glibc's own functions, since dlsym itself allocates -------------------------- */
@@ -89,6 +141,8 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
 /* ---- files ---------------------------------------------------------------------------------- */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define FAIL(which) if (fails(which)) { errno = atomic_load(&code); return -1; }
+#define FAIL_READ(file)                                                        \
+  if (atomic_load_explicit(&family, memory_order_relaxed) == READ && is_watched(file)) FAIL(READ)
 
 ssize_t write(int file, const void *from, size_t size) {
   static __typeof__(&write) real;
@@ -133,10 +187,53 @@ int link(const char *from, const char *to) {
   return real(from, to);
 }
 
+ssize_t read(int file, void *to, size_t size) {
+  static __typeof__(&read) real;
+  if (!real) real = REAL(read);
+  FAIL_READ(file)
+  return real(file, to, size);
+}
+ssize_t pread(int file, void *to, size_t size, off_t at) {
+  static __typeof__(&pread) real;
+  if (!real) real = REAL(pread);
+  FAIL_READ(file)
+  return real(file, to, size, at);
+}
+ssize_t pread64(int file, void *to, size_t size, off64_t at) {
+  static __typeof__(&pread64) real;
+  if (!real) real = REAL(pread64);
+  FAIL_READ(file)
+  return real(file, to, size, at);
+}
+ssize_t preadv(int file, const struct iovec *to, int count, off_t at) {
+  static __typeof__(&preadv) real;
+  if (!real) real = REAL(preadv);
+  FAIL_READ(file)
+  return real(file, to, count, at);
+}
+ssize_t preadv64(int file, const struct iovec *to, int count, off64_t at) {
+  static __typeof__(&preadv64) real;
+  if (!real) real = REAL(preadv64);
+  FAIL_READ(file)
+  return real(file, to, count, at);
+}
+ssize_t preadv2(int file, const struct iovec *to, int count, off_t at, int flags) {
+  static __typeof__(&preadv2) real;
+  if (!real) real = REAL(preadv2);
+  FAIL_READ(file)
+  return real(file, to, count, at, flags);
+}
+ssize_t preadv64v2(int file, const struct iovec *to, int count, off64_t at, int flags) {
+  static __typeof__(&preadv64v2) real;
+  if (!real) real = REAL(preadv64v2);
+  FAIL_READ(file)
+  return real(file, to, count, at, flags);
+}
+
 /* ---- threads -------------------------------------------------------------------------------- */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg) {
   static __typeof__(&pthread_create) real;
   if (!real) real = REAL(pthread_create);
-  if (fails(THREAD)) return EAGAIN;
+  if (fails(THREAD) || fails(THREADS)) return EAGAIN;
   return real(thread, attr, start, arg);
 }

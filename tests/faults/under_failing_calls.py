@@ -6,7 +6,6 @@ Usage: LD_PRELOAD=failing_calls.so python under_failing_calls.py memory|files FO
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import io
 import json
@@ -17,29 +16,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from faults.shim import failing
 from princomp import PCA, KernelPCA
 from princomp.__main__ import main
-
-FAMILIES = {"large": 1, "kernels": 2, "write": 3, "sync": 4, "rename": 5}
-MOST = 1000
-
-library = ctypes.CDLL(None)
-library.fault_disarm.restype = ctypes.c_long
-
-
-def failing(run, family, error=errno.ENOMEM):
-    """The outcome of ``run`` with the first, second, … call of a family failing."""
-    for n in range(1, MOST):
-        library.fault_arm(FAMILIES[family], ctypes.c_long(n), error)
-        result, raised = None, None
-        try:
-            result = run()
-        except Exception as caught:
-            raised = caught
-        if library.fault_disarm() < n:
-            assert raised is None
-            return
-        yield n, result, raised
 
 
 def memory():

@@ -10,9 +10,9 @@ import stat
 import numpy as np
 import pytest
 
+from helpers import read_whole
 from princomp.errors import ColumnError, OutputError, OutputExistsError, ParameterError, ShapeError
 from princomp.io.atomic import atomic_write, check_writable
-from princomp.io.readers.files import read_table
 from princomp.io.writers.table_writer import FORMATS, table_format
 from princomp.io.writers.tables import write_table
 
@@ -189,7 +189,7 @@ def test_numbers_come_back_bit_for_bit(tmp_path, format, dtype, order):
     with np.errstate(all="ignore"):
         data = np.asarray(X, dtype=dtype, order=order)
     write_table(path, columns=NAMES, data=data)
-    table = read_table(path)
+    table = read_whole(path)
     assert table.data.astype(dtype).tobytes() == np.ascontiguousarray(data).tobytes()
     assert table.columns == (None if format == "npy" else tuple(NAMES))
 
@@ -198,7 +198,7 @@ def test_random_bits_come_back_from_csv(tmp_path):
     bits = np.random.default_rng(0).integers(0, 2**64, (20_000, 2), dtype=np.uint64)
     x = np.where(np.isfinite(bits.view(np.float64)), bits.view(np.float64), np.nan)
     write_table(tmp_path / "x.csv", columns=["a", "b"], data=x)
-    np.testing.assert_array_equal(read_table(tmp_path / "x.csv").data, x)
+    np.testing.assert_array_equal(read_whole(tmp_path / "x.csv").data, x)
 
 
 @pytest.mark.parametrize("format", [name for name in FORMATS if name != "npy"])
@@ -206,7 +206,7 @@ def test_ids_come_back_as_they_were(tmp_path, format):
     ids = ["007", None, 'a,"b"\nc\td']
     path = tmp_path / f"x.{format}"
     write_table(path, columns=NAMES, data=X, ids=np.array(ids, object), id_column="code")
-    table = read_table(path, id_column="code")
+    table = read_whole(path, id_column="code")
     assert table.ids.tolist() == ids
     np.testing.assert_array_equal(table.data, X)
 
@@ -219,13 +219,13 @@ def test_csv_is_plain_where_nothing_needs_a_quote():
 
 def test_a_lone_column_keeps_its_missing_rows(tmp_path):
     write_table(tmp_path / "x.csv", columns=["a"], data=np.array([[1.0], [np.nan], [3.0]]))
-    assert read_table(tmp_path / "x.csv").data[:, 0].tolist()[::2] == [1, 3]
-    assert len(read_table(tmp_path / "x.csv").data) == 3
+    assert read_whole(tmp_path / "x.csv").data[:, 0].tolist()[::2] == [1, 3]
+    assert len(read_whole(tmp_path / "x.csv").data) == 3
 
 
 def test_ids_of_several_kinds_become_text(tmp_path):
     write_table(tmp_path / "x.parquet", columns=["a"], data=X[:, :1], ids=[1, "b", None])
-    assert read_table(tmp_path / "x.parquet", id_column="id").ids.tolist() == ["1", "b", None]
+    assert read_whole(tmp_path / "x.parquet", id_column="id").ids.tolist() == ["1", "b", None]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -247,7 +247,7 @@ def test_streams_take_every_format(tmp_path, format):
     out = io.BytesIO()
     write_table(out, columns=NAMES, data=X, format=format)
     (tmp_path / f"x.{format}").write_bytes(out.getvalue())
-    np.testing.assert_array_equal(read_table(tmp_path / f"x.{format}").data, X)
+    np.testing.assert_array_equal(read_whole(tmp_path / f"x.{format}").data, X)
 
 
 def test_a_closed_pipe_stays_one_and_a_full_device_does_not():

@@ -14,6 +14,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from helpers import read_whole
 from princomp.errors import (
     ColumnError,
     InputNotFoundError,
@@ -23,7 +24,6 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
-from princomp.io.readers.files import read_table
 from princomp.io.writers.table_writer import FORMATS
 from princomp.io.writers.tables import open_table, write_table
 
@@ -65,7 +65,7 @@ def test_blocks_give_the_table_that_one_piece_gives(tmp_path, x, format, dtype):
     whole, streamed = tmp_path / f"whole.{format}", tmp_path / f"streamed.{format}"
     write_table(whole, columns=["PC1", "PC2", "PC3"], data=x)
     in_blocks(streamed, x, dtype=dtype)
-    a, b = read_table(whole), read_table(streamed)
+    a, b = read_whole(whole), read_whole(streamed)
     assert b.data.tobytes() == a.data.tobytes()
     assert b.columns == a.columns
     np.testing.assert_array_equal(b.data.astype(dtype), x)
@@ -78,7 +78,7 @@ def test_ids_come_back_as_they_were_block_after_block(tmp_path, x, format):
     ids = np.array([f"{i:04}" if i % 9 else None for i in range(len(x))], object)
     ids[700] = 'a,"b"\nc\td'
     in_blocks(tmp_path / f"x.{format}", x, ids, id_column="code")
-    table = read_table(tmp_path / f"x.{format}", id_column="code")
+    table = read_whole(tmp_path / f"x.{format}", id_column="code")
     assert table.ids.tolist() == ids.tolist()
     np.testing.assert_array_equal(table.data, x)
 
@@ -100,7 +100,7 @@ def test_a_table_without_blocks_has_no_rows(tmp_path, format):
         assert pa.feather.read_table(path).shape == (0, 3)
     else:
         with pytest.raises(ShapeError, match="rows"):
-            read_table(path)
+            read_whole(path)
 
 
 def test_quotes_stand_only_in_the_blocks_that_need_them():
@@ -156,7 +156,7 @@ def test_the_memory_of_a_block_may_be_used_again(tmp_path, x, format):
             table.write(block, None if format == "npy" else ids)
             block[:] = -1
             ids[:] = ["gone"] * 10
-    table = read_table(path, id_column=None if format == "npy" else "id")
+    table = read_whole(path, id_column=None if format == "npy" else "id")
     np.testing.assert_array_equal(table.data, x)
     if format != "npy":
         assert [str(i) for i in table.ids] == [str(i) for i in range(1000)]
@@ -311,7 +311,7 @@ def test_streams_that_take_a_few_bytes_at_a_time_get_all(tmp_path, x, format):
     out = OneWay()
     in_blocks(out, x, format=format)
     (tmp_path / f"x.{format}").write_bytes(out.taken)
-    np.testing.assert_array_equal(read_table(tmp_path / f"x.{format}").data, x)
+    np.testing.assert_array_equal(read_whole(tmp_path / f"x.{format}").data, x)
 
 
 @every_format

@@ -333,6 +333,8 @@ def test_a_stream_is_closed_where_a_fold_ends_early(threads_at_once, rng):
             finally:
                 ended.append(threading.get_ident())
 
+    for threads in (1, 2):  # threads that are idle are kept
+        fold(Moments, Chunks(np.ones((900, 3)), [50]), threads=threads)
     before = threading.active_count()
     for threads in (1, 2):
         with pytest.raises(NotFiniteError):

@@ -51,7 +51,7 @@ def transform(
 
     def scores(source: Source) -> Iterator[tuple[Any, Any]]:
         at = 0
-        for chunk in source.chunks():
+        for chunk in source.all_chunks():
             yield fitted.chunk_scores(chunk.data, source, at), chunk.ids
             at += chunk.data.shape[0]
 
@@ -90,7 +90,7 @@ def inverse(
     back = fitted.inverse_transform if has_kernel(pca) else fitted.reconstruct
 
     def rows(source: Source) -> Iterator[tuple[Any, Any]]:
-        for chunk in source.chunks():
+        for chunk in source.all_chunks():
             yield back(chunk.data), chunk.ids
 
     hand_over("inverse", source, rows, columns, output, force, as_json, notes)

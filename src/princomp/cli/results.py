@@ -98,7 +98,7 @@ def write_scores(
     ):
         teller, at = ProgressReporter(tell), 0
         teller.begin("scores", source.rows or n, source.p * source.dtype.itemsize)
-        for chunk in source.chunks():
+        for chunk in source.all_chunks():
             m = chunk.data.shape[0]
             ids = row_numbers(at, m) if chunk.ids is None else chunk.ids
             table.write(scores(chunk.data, source, at), ids)

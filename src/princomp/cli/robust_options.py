@@ -88,7 +88,7 @@ def write_outliers(model: RobustPCA, source: Source, file: Path, force: bool) ->
 
     ids = None
     if source.id_column is not None:
-        ids = np.concatenate([chunk.ids for chunk in source.chunks() if chunk.ids is not None])
+        ids = np.concatenate([chunk.ids for chunk in source.all_chunks() if chunk.ids is not None])
     found = (model.score_distances_, model.orthogonal_distances_, model.outliers_)
     write_table(
         file,

@@ -92,9 +92,15 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
 
 
 def blocks_of(data: RowData) -> Iterator[Any]:
-    """Rows in memory as one block; those of a source chunk by chunk."""
+    """Rows in memory as one block; those of a source chunk by chunk.
+
+    Raises
+    ------
+    InputChangedError
+        After the last one, when a file has changed.
+    """
     if isinstance(data, Source):
-        for chunk in data.chunks():
+        for chunk in data.all_chunks():
             yield chunk.data
     else:
         yield data

@@ -166,7 +166,7 @@ class RowReader:
     def chunks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         """Iterate over the rows as given, with their names where these come with them."""
         if isinstance(self.data, Source):
-            for chunk in self.data.chunks():
+            for chunk in self.data.all_chunks():
                 yield chunk.data, chunk.ids
         else:
             yield self.data, None

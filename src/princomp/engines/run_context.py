@@ -99,7 +99,8 @@ class ProgressReporter:
         if self._callback is None:
             return
         now = time.monotonic()
-        if not done and now - self._last < _EVERY:
+        # Some clocks go back.
+        if not done and 0 <= now - self._last < _EVERY:
             return
         self._last = now
         self._callback(self._progress(now - self._began, done))
@@ -115,7 +116,7 @@ class ProgressReporter:
             total_rows=total,
             fraction=min(rows / total, 1.0) if total else None,
             bytes=int(rows * self._row_bytes),
-            seconds=seconds,
+            seconds=max(seconds, 0.0),
             bytes_per_second=rate * self._row_bytes,
             seconds_left=None if total is None or rate == 0 else max(total - rows, 0) / rate,
             done=done,

@@ -52,7 +52,6 @@ from .readers.materialize import (
     first_rows as first_rows,
     read_if_small as read_if_small,
     read_whole as read_whole,
-    refuse_changed as refuse_changed,
 )
 from .readers.memory import (
     as_rows as as_rows,
@@ -78,6 +77,7 @@ from .readers.source import (
     RowData as RowData,
     Source as Source,
     TableSource as TableSource,
+    refuse_changed as refuse_changed,
 )
 from .readers.stdin import open_stdin as open_stdin
 from .readers.table_input import TableInput as TableInput, read_table as read_table

@@ -11,10 +11,12 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from princomp.errors import OutputError, OutputExistsError, ParameterError, PrincompError
+from princomp.linalg import uninterrupted
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -69,9 +71,9 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
 def all_or_none() -> Iterator[None]:
     """Give the files written inside their names together, after the last one is complete.
 
-    When writing fails, none of them is there and existing files are as they were. Only a
-    failure while names are given, which needs no more space on the disk, leaves some of them; the
-    error lists these.
+    When writing fails, none of them is there and existing files are as they were. An interrupt
+    while names are given waits until all are. Only a failure then, which needs no more space on
+    the disk, leaves some of them; the error lists these.
 
     Raises
     ------
@@ -80,15 +82,11 @@ def all_or_none() -> Iterator[None]:
     """
     waiting: list[tuple[Path, Path, bool]] = []
     token = _waiting.set(waiting)
-    done: list[str] = []
     try:
         yield
-        for temporary, target, force in waiting:
-            try:
-                _publish(temporary, target, force)
-            except OSError as error:
-                raise _failed(target, error, done) from error
-            done.append(target.name)
+        _, _, stop = uninterrupted(partial(_publish_all, waiting), lambda: None)
+        if stop is not None:
+            raise stop
     finally:
         _waiting.reset(token)
         for temporary, _, _ in waiting:
@@ -243,6 +241,16 @@ def _created(temporary: Path, target: Path) -> BinaryIO:
         # … or keeps the permissions of the file it replaces.
         temporary.chmod(stat.S_IMODE(target.stat().st_mode))
     return os.fdopen(handle, "wb")
+
+
+def _publish_all(waiting: Iterable[tuple[Path, Path, bool]]) -> None:
+    done: list[str] = []
+    for temporary, target, force in waiting:
+        try:
+            _publish(temporary, target, force)
+        except OSError as error:
+            raise _failed(target, error, done) from error
+        done.append(target.name)
 
 
 def _publish(temporary: Path, target: Path, force: bool) -> None:

@@ -85,10 +85,11 @@ def read_content(kind: Kind, name: str) -> bytes:
             f"no {kind.name} file {name!r}", place=place, hint=kind.made_by
         ) from None
     except OSError as error:
+        hint = "ask for permission to read it, or copy it to a folder of your own"
+        if not isinstance(error, PermissionError):
+            hint = "the disk or the network may have failed: try again, or copy it to another disk"
         raise InputNotFoundError(
-            f"cannot read {name!r}: {error.strerror}",
-            place=place,
-            hint="ask for permission to read it, or copy it to a folder of your own",
+            f"cannot read {name!r}: {error.strerror}", place=place, hint=hint
         ) from None
 
 

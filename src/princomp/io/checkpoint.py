@@ -105,8 +105,9 @@ class Checkpoint:
     def advance(self, state: State) -> None:
         """Record that rows were added, and write the file if the last time is long ago."""
         self._open = state
-        now = time.monotonic() - self._saved
-        if now >= min(_EVERY, max(self._cost / _SHARE, _EVERY / 30)):
+        since = time.monotonic() - self._saved
+        # Also where the clock has gone back.
+        if not 0 <= since < min(_EVERY, max(self._cost / _SHARE, _EVERY / 30)):
             self.save()
 
     def finish(self, state: State) -> None:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+from princomp.errors import PrincompError
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -46,12 +48,14 @@ class _Pool:
 
     def __init__(self, threads: int) -> None:
         self.executor = ThreadPoolExecutor(threads, initializer=self._enter)
+        self._process = os.getpid()
 
     def _enter(self) -> None:
         _of_thread.pool = self
 
     def start(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
         """Start the work in a worker thread, or do it here where no thread can be started."""
+        self._refuse_fork()
         future: Future[R] = Future()
         claims = [future]
 
@@ -85,6 +89,28 @@ class _Pool:
             self.executor.shutdown(wait=False, cancel_futures=True)
             raise
         return future
+
+    def result(self, future: Future[R]) -> R:
+        """Wait for the result of work that was started."""
+        self._refuse_fork()
+        try:
+            return future.result()
+        finally:
+            # Its exception would hold this frame, which would hold the exception.
+            del future
+
+    def _refuse_fork(self) -> None:
+        """Raise in a process forked since, which has no threads and whose locks may be held."""
+        if self.is_elsewhere:
+            raise PrincompError(
+                "the process was forked while threads were at work, which the fork does not have",
+                hint="begin again in the fork: fits that are begun there have threads of their own",
+            )
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether its threads are those of the process that this one is a fork of."""
+        return self._process != os.getpid()
 
     @property
     def works_here(self) -> bool:
@@ -159,10 +185,12 @@ def in_order(
             for piece in pieces:
                 waiting.append(pool.start(work, piece))
                 if len(waiting) >= (threads + 2 if threads > 1 else 2):
-                    yield waiting.pop(0).result()
+                    yield pool.result(waiting.pop(0))
             while waiting:
-                yield waiting.pop(0).result()
+                yield pool.result(waiting.pop(0))
         finally:
+            if pool.is_elsewhere:
+                waiting.clear()
             for future in waiting:
                 future.cancel()
             # An abandoned generator is collected in any thread, also in one of these, which would
@@ -196,10 +224,11 @@ def uninterrupted(
         future = pool.start(as_here)
         try:
             found = meanwhile()
-            wait([future])
+            if not pool.is_elsewhere:
+                wait([future])
         except BaseException as error:
             stop = error
-        return future.result(), found, stop
+        return pool.result(future), found, stop
 
 
 # How many fits hold BLAS to one thread, in this process and (``_own``) in this thread, and the

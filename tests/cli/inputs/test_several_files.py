@@ -10,7 +10,7 @@ from input_cases import IDS, NAMES, STREAMED, as_text, assert_true, measured, wr
 
 import princomp as package
 from command_line import left_in, numbers
-from helpers import EPS
+from helpers import EPS, read_whole
 from princomp.io.readers import columnar_stream, delimited_stream, files
 
 # ---- large files ----------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_scores_are_written_in_every_format_chunk_by_chunk(
     assert done.document["rows"] == 40
     assert done.document["files"] == {"data": f"s.{ending}"}
     named = {} if ending == "npy" else {"id_column": "id"}
-    table = files.read_table(f"s.{ending}", **named)
+    table = read_whole(f"s.{ending}", **named)
     assert_true(X, scores=table.data)
     if ending != "npy":
         assert table.columns == ("PC1", "PC2", "PC3")
@@ -83,7 +83,7 @@ def test_scores_are_written_in_every_format_chunk_by_chunk(
     back = princomp("inverse", "m.pca", f"s.{ending}", "-o", f"back.{ending}")
     assert (back.code, back.out, back.err) == (0, "", "")
     np.testing.assert_allclose(
-        files.read_table(f"back.{ending}", **named).data, X, rtol=0, atol=1e-12
+        read_whole(f"back.{ending}", **named).data, X, rtol=0, atol=1e-12
     )
 
 

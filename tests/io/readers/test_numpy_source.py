@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from helpers import read_whole
 from princomp.errors import (
     ColumnError,
     InputNotFoundError,
@@ -22,7 +23,6 @@ from princomp.errors import (
 )
 from princomp.io.readers import numpy_file
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.files import read_table
 from princomp.io.readers.numpy_file import open_npy
 from princomp.io.readers.source import FileState
 
@@ -120,7 +120,7 @@ def test_the_whole_file_is_read_as_its_chunks_are(save):
     for dtype in KINDS:
         for order in "CF":
             path = save(numbers(dtype=dtype, order=order))
-            whole = read_table(path, columns=["4", "1"])
+            whole = read_whole(path, columns=["4", "1"])
             source = opened(path, ["4", "1"])
             np.testing.assert_array_equal(together(source), whole.data)
             assert (source.notes, source.file) == (whole.notes, whole.file)
@@ -348,4 +348,4 @@ def test_columns_are_numbers_in_range_and_no_id_column(save):
         open_npy(path, Selection(id_column="0"))
     with pytest.raises(ShapeError):
         opened(path, None, ("0", "1", "2"))
-    assert opened(path, ["0"]).unused == read_table(path, columns=["0"]).unused
+    assert opened(path, ["0"]).unused == read_whole(path, columns=["0"]).unused

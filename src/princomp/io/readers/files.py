@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -12,12 +11,12 @@ from typing import Any, Literal, NamedTuple
 
 from princomp.errors import ColumnError, InputNotFoundError, ParameterError, PrincompError
 from princomp.io.readers.columns import Selection
-from princomp.io.readers.materialize import read_if_small
 from princomp.io.readers.read_options import DETECT, ReadOptions
-from princomp.io.readers.source import Source, TableSource
+from princomp.io.readers.reader_errors import reading
+from princomp.io.readers.source import FileState, Source, TableSource, refuse_changed
 from princomp.io.readers.table import Table
 
-__all__ = ["ENDINGS", "ending_of", "open_files", "open_source", "parts_of", "read_table"]
+__all__ = ["ENDINGS", "ending_of", "open_files", "open_source", "parts_of"]
 
 
 class Format(NamedTuple):
@@ -131,17 +130,29 @@ def open_source(
     name : path
         Its ending says its kind: one of ``ENDINGS``. After "::" stands what is meant
         inside a file that holds several arrays.
-    columns, exclude, id_column
-        As in :func:`read_table`.
+    columns : sequence of str, optional
+        The columns to use, in this order; every numeric one if not given. In an
+        .npy file columns are numbered from 0 ("0", "3").
+    exclude : sequence of str
+        Columns to leave out.
+    id_column : str, optional
+        A column that names the rows; its text is kept as it stands ("007").
     find_ids : bool
         Find the column that names the rows, where ``id_column`` is None.
     options : ReadOptions
 
     Raises
     ------
-    InputNotFoundError, ParameterError, MalformedFileError, ColumnError, NotNumericError,
-    ShapeError, MissingLibraryError
-        As :func:`read_table`.
+    InputNotFoundError
+        No such file, or it may not be read.
+    ParameterError
+        The ending is not known.
+    MalformedFileError
+        The file is cut short, damaged, ragged, or not of the kind its name says.
+    ColumnError, NotNumericError, ShapeError
+        Its columns are not as asked, hold text, or there are none or no rows.
+    MissingLibraryError
+        pyarrow is needed and not installed.
     """
     path, inside = parts_of(name)
     ending, format = _format_of(path)
@@ -150,12 +161,17 @@ def open_source(
         from princomp.io.readers.isolated import IsolatedSource
 
         return IsolatedSource(name, selection)
-    packed = ending.endswith((".gz", ".zst"))
-    if path.is_file() and path.stat().st_size <= (_SMALL_PACKED if packed else _SMALL):
-        table = format.table(path, selection)
-        if table is not None:
-            return TableSource(table)
-    return format.source(path, selection, inside)
+    most = _SMALL_PACKED if ending.endswith((".gz", ".zst")) else _SMALL
+    before = _states_of(path)
+    small = bool(before) and before[0].size <= most
+    table = format.table(path, selection) if small else None
+    source = format.source(path, selection, inside) if table is None else TableSource(table)
+    if isinstance(source, TableSource):
+        refuse_changed(before, _states_of(path))
+    else:
+        source.opened = before
+        source.opened = source.file_states()
+    return source
 
 
 def open_files(
@@ -172,7 +188,7 @@ def open_files(
     ----------
     names : sequence of paths
     columns, exclude
-        As in :func:`read_table`.
+        As in :func:`open_source`.
     id_column : str or False, optional
         The column that names the rows. None finds one, such as the index that pandas writes;
         False takes none.
@@ -218,60 +234,10 @@ def _format_of(path: Path) -> tuple[str, Format]:
     return ending, _FORMATS[ending]
 
 
-def read_table(
-    path: str | os.PathLike[str],
-    *,
-    columns: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
-    id_column: str | None = None,
-    find_ids: bool = False,
-    options: ReadOptions = DETECT,
-) -> Table:
-    """Read a table into memory.
-
-    Parameters
-    ----------
-    path : path
-        Its ending says its kind: one of ``ENDINGS``.
-    columns : sequence of str, optional
-        The columns to use, in this order; every numeric one if not given. In an
-        .npy file columns are numbered from 0 ("0", "3").
-    exclude : sequence of str
-        Columns to leave out.
-    id_column : str, optional
-        A column that names the rows; its text is kept as it stands ("007").
-    find_ids, options
-        As for :func:`open_source`.
-
-    Returns
-    -------
-    Table
-        Of shape (n, p); its notes say which text columns were left out.
-
-    Raises
-    ------
-    InputNotFoundError
-        No such file, or it may not be read.
-    ParameterError
-        The ending is not known.
-    MalformedFileError
-        The file is cut short, damaged, ragged, or not of the kind its name says.
-    ColumnError, NotNumericError, ShapeError
-        Its columns are not as asked, hold text, or there are none or no rows.
-    MissingLibraryError
-        pyarrow is needed and not installed.
-    """
-    path, inside = parts_of(path)
-    format, selection = (
-        _format_of(path)[1],
-        Selection(columns, exclude, id_column, find_ids, options),
-    )
-    table = format.table(path, selection)
-    if table is None:
-        source = read_if_small(format.source(path, selection, inside), sys.maxsize)
-        assert isinstance(source, TableSource)
-        table = source.table
-    return table
+def _states_of(path: Path) -> tuple[FileState, ...]:
+    """State of a file now; none of a folder, whose reader says what is in it."""
+    with reading(path, "a table"):
+        return () if path.is_dir() else (FileState.of(path),)
 
 
 def _refuse_absent(path: Path) -> None:

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, ParameterError
-from princomp.io.readers.array_lookup import Member, choose_positions
+from princomp.io.readers.array_lookup import Member
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.csr import as_csr, compressed
 from princomp.io.readers.h5ad_names import Names
 from princomp.io.readers.hdf5 import opened
 from princomp.io.readers.reader_errors import malformed, reading
-from princomp.io.readers.source import Chunk, FileState, Source, TableSource
-from princomp.io.readers.stored_array import changed, float_kind, labels, rounding
+from princomp.io.readers.source import Chunk, Source, TableSource
+from princomp.io.readers.stored_array import InStore, changed, labels
 from princomp.io.readers.table import Table
 
 if TYPE_CHECKING:
@@ -53,17 +53,11 @@ def sparse_member(name: str, node: h5py.Dataset | h5py.Group) -> Member:
 
 
 @dataclass(kw_only=True, eq=False)
-class SparseRows(Source):
+class SparseRows(InStore):
     """Rows of a matrix in CSR in an HDF5 file.
 
     Parameters
     ----------
-    path, inside
-        The file, and the group in it.
-    stored_columns : int
-        Columns of the matrix, used or not.
-    taken : ndarray of int, optional
-        Positions of the p columns that are used; None for all.
     cache : int
         Bytes of the largest piece in which one of its arrays lies: kept, it is decompressed
         once, though two chunks share it.
@@ -71,10 +65,7 @@ class SparseRows(Source):
         Given as ids.
     """
 
-    path: Path
-    inside: str
-    stored_columns: int
-    taken: NDArray[np.intp] | None
+    kind: str = "AnnData"
     cache: int
     row_names: Names | None = None
 
@@ -88,7 +79,7 @@ class SparseRows(Source):
         with opened(self.path, self.cache) as file:
             with reading(self.path, "AnnData"):
                 # Kept open until the end, as what was decompressed is kept only so long.
-                parts = [file[self.inside][name] for name in ("data", "indices", "indptr")]
+                parts = [file[self.member.name][name] for name in ("data", "indices", "indptr")]
             for top in range(start, n, _ROWS):
                 with reading(self.path, "AnnData"):
                     ends = parts[2][top : min(top + _ROWS, n) + 1].astype(np.int64)
@@ -107,17 +98,12 @@ class SparseRows(Source):
         ids = None
         with reading(self.path, "AnnData"):
             data, indices = (part[ends[0] : ends[-1]] for part in parts[:2])
-            shape = (len(ends) - 1, self.stored_columns)
+            shape = (len(ends) - 1, self.member.shape[1])
             matrix = compressed("csr", data, indices, ends - ends[0], shape)
             if self.row_names is not None:
                 ids = self.row_names.read(file, first, first + len(ends) - 1)
         label = labels(self.columns, self.taken)
         return Chunk(as_csr(matrix, self.taken, first, label, Origin(self.file)), ids)
-
-    def file_states(self) -> tuple[FileState, ...]:
-        """The file."""
-        with reading(self.path, "AnnData"):
-            return (FileState.of(self.path),)
 
 
 def sparse_source(
@@ -130,7 +116,6 @@ def sparse_source(
 ) -> Source:
     """The source of a sparse matrix whose columns have the given names, if any."""
     n, p = member.shape
-    choice, taken = choose_positions(names, p, selection, Origin(str(path)))
     with reading(path, "AnnData"):
         group = file[member.name]
         layout = _layout(group)
@@ -146,30 +131,17 @@ def sparse_source(
     lines = n if layout == "csr" else p
     if not integers or ends != lines + 1 or places != stored or total != stored:
         raise _damaged(path, member.name, "indptr, indices and data do not fit together")
-    source = SparseRows(
-        rows=n,
-        p=p if taken is None else len(taken),
-        dtype=float_kind(member.dtype),
-        columns=None if choice is None else choice.names,
-        unused=() if choice is None else choice.unused,
-        notes=rounding(member.dtype),
-        file=str(path),
-        # How many lie in the chosen columns is not known before all is read.
-        stored=stored if taken is None else round(stored * len(taken) / p),
-        nbytes=nbytes,
-        path=path,
-        inside=member.name,
-        stored_columns=p,
-        taken=taken,
-        cache=cache,
-        row_names=row_names,
+    source = SparseRows.of(
+        path, member, names, selection, nbytes=nbytes, cache=cache, row_names=row_names
     )
+    # How many lie in the chosen columns is not known before all is read.
+    source.stored = stored if source.taken is None else round(stored * source.p / p)
     return source if layout == "csr" else _turned(source, file)
 
 
 def _turned(source: SparseRows, file: h5py.File) -> TableSource:
     """Hold a matrix that lies there column by column."""
-    path, inside, n = source.path, source.inside, source.rows or 0
+    path, inside, n = source.path, source.member.name, source.rows or 0
     with reading(path, "AnnData"):
         group = file[inside]
         nbytes = sum(
@@ -184,7 +156,7 @@ def _turned(source: SparseRows, file: h5py.File) -> TableSource:
         )
     with reading(path, "AnnData"):
         data, indices, ends = (group[name][...] for name in ("data", "indices", "indptr"))
-        matrix = compressed("csc", data, indices, ends, (n, source.stored_columns))
+        matrix = compressed("csc", data, indices, ends, (n, source.member.shape[1]))
         ids = None if source.row_names is None else source.row_names.read(file)
     label = labels(source.columns, source.taken)
     rows = as_csr(matrix, source.taken, 0, label, Origin(source.file))

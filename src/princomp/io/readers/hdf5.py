@@ -12,7 +12,7 @@ from princomp.io.readers.array_lookup import Member, name_list, pick_array, refu
 from princomp.io.readers.chunk_plan import Tiling
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import malformed, need, reading
-from princomp.io.readers.source import FileState, Source
+from princomp.io.readers.source import Source
 from princomp.io.readers.stored_array import StoredArray
 
 if TYPE_CHECKING:
@@ -124,11 +124,6 @@ class Hdf5Array(StoredArray):
         # not fit in a cache are read in parts.
         return opened(self.path)
 
-    def file_states(self) -> tuple[FileState, ...]:
-        """The file."""
-        with reading(self.path, self.kind):
-            return (FileState.of(self.path),)
-
 
 def dataset_source(
     path: Path,
@@ -146,4 +141,4 @@ def dataset_source(
         nbytes = dataset.id.get_storage_size()
     # Across tiles, HDF5 copies into rows a few bytes at a time.
     tiling = Tiling(tall, wide, whole=filters > 0, strips=True)
-    return kind.of(path, member, names, selection, tiling, nbytes, **more)
+    return kind.of(path, member, names, selection, tiling=tiling, nbytes=nbytes, **more)

@@ -1,21 +1,20 @@
-"""Load rows of a source into memory: all, few, or the first; refuse files that change."""
+"""Load rows of a source into memory: all, few, or the first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from itertools import chain
 from typing import Any
 
 from princomp.errors import InputChangedError, MemoryLimitError
 from princomp.io.readers.columns import RowPlace
 from princomp.io.readers.reader_errors import no_rows
-from princomp.io.readers.source import Chunk, FileState, Source, TableSource
+from princomp.io.readers.source import Chunk, FileState, Source, TableSource, refuse_changed
 from princomp.io.readers.table import Table
 from princomp.linalg import empty, in_words
 from princomp.summaries import stored_bytes
 
-__all__ = ["first_rows", "read_if_small", "read_whole", "refuse_changed"]
+__all__ = ["first_rows", "read_if_small", "read_whole"]
 
 
 def read_whole(source: Source, most: int | None = None) -> Any:
@@ -70,28 +69,6 @@ def _up_to(source: Source, most: int | None) -> Iterator[Chunk]:
                 "(svd_solver='auto', 'covariance_eigh', 'sketch')",
             )
         yield Chunk(chunk.data)
-
-
-def refuse_changed(before: tuple[FileState, ...], now: tuple[FileState, ...]) -> None:
-    """Refuse files that changed.
-
-    Raises
-    ------
-    InputChangedError
-        With both sizes and times of the first that changed.
-    """
-    for was, found in zip(before, now, strict=True):
-        if was != found:
-            raise InputChangedError(
-                f"{was.file} changed while it was read: {was.size:,} bytes of {_when(was)} became "
-                f"{found.size:,} bytes of {_when(found)}",
-                place={"file": was.file},
-                hint="wait until it is written, then begin again",
-            )
-
-
-def _when(one: FileState) -> str:
-    return datetime.fromtimestamp(one.modified_ns / 1e9).isoformat(" ", "milliseconds")
 
 
 def read_if_small(source: Source, most: int) -> Source:

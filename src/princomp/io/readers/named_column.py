@@ -94,7 +94,7 @@ def file_column(
             place={"file": str(file), "column": name},
             hint="Keep the table, with this column, as CSV or Parquet.",
         ) from None
-    return np.concatenate([np.asarray(chunk.ids, dtype=object) for chunk in source.chunks()])
+    return np.concatenate([np.asarray(chunk.ids, dtype=object) for chunk in source.all_chunks()])
 
 
 def of_anndata(paths: Sequence[str | os.PathLike[str]]) -> bool:

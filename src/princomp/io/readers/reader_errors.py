@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +21,8 @@ from princomp.errors import (
 __all__ = ["REMAKE", "malformed", "need", "no_rows", "reading"]
 
 REMAKE = "It may be cut short or damaged: make or fetch it anew."
+# Libraries give the system's words in messages of their own, not always its number.
+_DISK_FAILED = os.strerror(errno.EIO)
 
 
 def need(module: str, path: Path) -> Any:
@@ -63,7 +67,9 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except PrincompError:
         raise
     except FileNotFoundError as error:
-        raise InputNotFoundError(f"{path}: no such file", place=place) from error
+        raise InputNotFoundError(
+            f"{path}: no such file", place=place, hint=f"The current folder is {Path.cwd()}."
+        ) from error
     except PermissionError as error:
         raise InputNotFoundError(
             f"{path}: may not be read ({error.strerror})",
@@ -78,9 +84,10 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         ) from error
     except Exception as error:
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise malformed(
-            path,
-            f"cannot be read as {kind}: {reason}",
-            "The file may be cut short, damaged, or of another kind than its name says: "
-            "make or fetch it anew.",
-        ) from error
+        hint = (
+            "The disk or the network failed: try again, or copy the file to another disk."
+            if _DISK_FAILED in str(error)
+            else "The file may be cut short, damaged, or of another kind than its name says: "
+            "make or fetch it anew."
+        )
+        raise malformed(path, f"cannot be read as {kind}: {reason}", hint) from error

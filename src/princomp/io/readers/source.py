@@ -10,17 +10,18 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.errors import PrincompError
+from princomp.errors import InputChangedError, PrincompError
 from princomp.io.readers.columns import Origin, RowPlace, plain_label
 from princomp.io.readers.table import Table
 
-__all__ = ["Chunk", "FileState", "RowArray", "RowData", "Source", "TableSource"]
+__all__ = ["Chunk", "FileState", "RowArray", "RowData", "Source", "TableSource", "refuse_changed"]
 
 # Rows (m, p) in this process's memory, dense or CSR.
 RowArray: TypeAlias = NDArray[Any] | sp.csr_array
@@ -72,6 +73,32 @@ class FileState(NamedTuple):
         return cls(os.fspath(path), found.st_size, found.st_mtime_ns)
 
 
+def refuse_changed(before: tuple[FileState, ...], now: tuple[FileState, ...]) -> None:
+    """Refuse files that changed.
+
+    Raises
+    ------
+    InputChangedError
+        With both sizes and times of the first that changed.
+    """
+    for was, found in zip(before, now, strict=True):
+        if was != found:
+            raise InputChangedError(
+                f"{was.file} changed while it was read: {was.size:,} bytes of {_when(was)} became "
+                f"{found.size:,} bytes of {_when(found)}",
+                place={"file": was.file},
+                hint="wait until it is written, then begin again",
+            )
+
+
+def _when(one: FileState) -> str:
+    seconds = one.modified_ns / 1e9
+    try:
+        return datetime.fromtimestamp(seconds).isoformat(" ", "milliseconds")
+    except (OverflowError, OSError, ValueError):  # of a year that no calendar has
+        return f"second {seconds:,.3f} since 1970"
+
+
 @dataclass(kw_only=True, eq=False)
 class Source:
     """Rows that are read chunk by chunk.
@@ -119,6 +146,8 @@ class Source:
     random_access = False
     # Bytes that the library which reads takes for itself, measured 40 to 180 MB.
     reader = 150 * 10**6
+    # States of the files before they were opened, where ``open_source`` did that.
+    opened = tuple[FileState, ...]()
 
     def properties(self) -> dict[str, Any]:
         """The parameters of this source, for another one of the same rows."""
@@ -169,8 +198,31 @@ class Source:
                 place = place._replace(label=label)
         return place
 
+    def all_chunks(self) -> Iterator[Chunk]:
+        """All rows in chunks; an error follows the last if a file has changed.
+
+        Raises
+        ------
+        InputChangedError
+        """
+        yield from self.chunks()
+        self.file_states()
+
     def file_states(self) -> tuple[FileState, ...]:
-        """State of the files of the rows now; empty where there are no files."""
+        """State of the files of the rows now; empty where there are no files.
+
+        Raises
+        ------
+        InputChangedError
+            A file is not as it was before it was opened.
+        """
+        now = self.found_states()
+        if self.opened:
+            refuse_changed(self.opened, now)
+        return now
+
+    def found_states(self) -> tuple[FileState, ...]:
+        """State of the files now, which a reader of files defines."""
         return ()
 
 

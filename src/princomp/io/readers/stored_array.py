@@ -17,11 +17,20 @@ from princomp.io.readers.cells import index_beyond, long_integer
 from princomp.io.readers.chunk_plan import ChunkPlan, Tiling, runs_of
 from princomp.io.readers.columns import Origin, Selection
 from princomp.io.readers.reader_errors import malformed, reading
-from princomp.io.readers.source import Chunk, Source
+from princomp.io.readers.source import Chunk, FileState, Source
 from princomp.io.readers.table import Matrix
 from princomp.linalg import empty
 
-__all__ = ["StoredArray", "changed", "float_kind", "floats", "labels", "refuse_long", "rounding"]
+__all__ = [
+    "InStore",
+    "StoredArray",
+    "changed",
+    "float_kind",
+    "floats",
+    "labels",
+    "refuse_long",
+    "rounding",
+]
 
 
 def labels(columns: tuple[str, ...] | None, taken: NDArray[np.intp] | None) -> Callable[[int], str]:
@@ -77,47 +86,25 @@ def floats(
 
 
 @dataclass(kw_only=True, eq=False)
-class StoredArray(Source):
-    """Rows of an array in two dimensions that a library cuts slices from.
+class InStore(Source):
+    """Rows of an array, or of a sparse matrix, in a store of several.
 
     Parameters
     ----------
     path : Path
         Of the file or folder.
-    inside : str
-        The array's name in it.
     kind : str
         The name of the format in messages.
-    stored_shape : tuple of int
-        Rows and columns as they are stored.
+    member : Member
+        The name, shape and dtype that it has there.
     taken : ndarray of int, optional
         Positions of the p columns that are used; None for all.
-    tiling : Tiling
-        Its layout in the store.
-    itemsize : int
-        Bytes of one number as it is stored.
     """
 
     path: Path
-    inside: str
     kind: str
-    stored_shape: tuple[int, int]
+    member: Member
     taken: NDArray[np.intp] | None
-    tiling: Tiling
-    itemsize: int
-    plan: ChunkPlan = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        n, p = self.stored_shape
-        self._runs, self._positions = runs_of(self.taken, p, self.tiling)
-        width = sum(last - first for first, last in self._runs)
-        if self.tiling.tall is not None:
-            self.tiling = self.tiling._replace(tall=min(self.tiling.tall, n))
-        self.plan = ChunkPlan.of(self.tiling, width, width * self.itemsize)
-        self.reader = type(self).reader + min(self.plan.read, n) * width * self.itemsize
-        if self.plan.times > 1:
-            self.plan.refuse_many(self.path)
-            self.notes = (*self.notes, self.plan.note())
 
     @classmethod
     def of(
@@ -126,11 +113,9 @@ class StoredArray(Source):
         member: Member,
         names: Sequence[str] | None,
         selection: Selection,
-        tiling: Tiling,
-        nbytes: int,
         **more: Any,
     ) -> Self:
-        """Make the source of an array whose columns have the given names, if any."""
+        """Make the source of one whose columns have the given names, if any."""
         n, p = member.shape
         choice, taken = choose_positions(names, p, selection, Origin(str(path)))
         return cls(
@@ -141,22 +126,50 @@ class StoredArray(Source):
             unused=() if choice is None else choice.unused,
             notes=rounding(member.dtype),
             file=str(path),
-            nbytes=nbytes,
             path=path,
-            inside=member.name,
-            stored_shape=(n, p),
+            member=member,
             taken=taken,
-            tiling=tiling,
-            itemsize=member.dtype.itemsize,
             **more,
         )
+
+    def found_states(self) -> tuple[FileState, ...]:
+        """The file."""
+        with reading(self.path, self.kind):
+            return (FileState.of(self.path),)
+
+
+@dataclass(kw_only=True, eq=False)
+class StoredArray(InStore):
+    """Rows of an array in two dimensions that a library cuts slices from.
+
+    Parameters
+    ----------
+    tiling : Tiling
+        Its layout in the store.
+    """
+
+    tiling: Tiling
+    plan: ChunkPlan = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        n, p = self.member.shape
+        itemsize = self.member.dtype.itemsize
+        self._runs, self._positions = runs_of(self.taken, p, self.tiling)
+        width = sum(last - first for first, last in self._runs)
+        if self.tiling.tall is not None:
+            self.tiling = self.tiling._replace(tall=min(self.tiling.tall, n))
+        self.plan = ChunkPlan.of(self.tiling, width, width * itemsize)
+        self.reader = type(self).reader + min(self.plan.read, n) * width * itemsize
+        if self.plan.times > 1:
+            self.plan.refuse_many(self.path)
+            self.notes = (*self.notes, self.plan.note())
 
     def _opened(self) -> AbstractContextManager[Any]:
         """Open the store anew, so that every sweep has a handle of its own."""
         raise NotImplementedError
 
     def _array(self, store: Any) -> Any:
-        return store[self.inside] if self.inside else store
+        return store[self.member.name] if self.member.name else store
 
     def _ids(self, store: Any, start: int, stop: int) -> NDArray[np.object_] | None:
         return None
@@ -181,9 +194,9 @@ class StoredArray(Source):
             with reading(self.path, self.kind):
                 array = self._array(store)
                 shape = tuple(array.shape)
-            if shape != self.stored_shape:
+            if shape != self.member.shape:
                 raise changed(self.path)
-            for first, last in self.plan.pieces(start, self.stored_shape[0]):
+            for first, last in self.plan.pieces(start, shape[0]):
                 with reading(self.path, self.kind):
                     block = self._load(array, first, last)
                 for top in range(first, last, self.plan.step):

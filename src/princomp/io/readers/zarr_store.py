@@ -81,7 +81,7 @@ def open_zarr(
         if shards is not None:
             _refuse_empty(path, member.name)
     tiling = Tiling(tall, wide)
-    return ZarrArray.of(path, member, names, selection, tiling, nbytes)
+    return ZarrArray.of(path, member, names, selection, tiling=tiling, nbytes=nbytes)
 
 
 @contextmanager
@@ -142,12 +142,12 @@ class ZarrArray(StoredArray):
     kind: str = "Zarr"
 
     def _opened(self) -> AbstractContextManager[Any]:
-        return _opened(self.path, self.inside)
+        return _opened(self.path, self.member.name)
 
     def _array(self, store: zarr.Array[Any]) -> zarr.Array[Any]:
         return store
 
-    def file_states(self) -> tuple[FileState, ...]:
+    def found_states(self) -> tuple[FileState, ...]:
         """What describes the array, and its folder with the sum of sizes and the newest time.
 
         A store may have a million files. A tile that is written anew changes the newest
@@ -156,7 +156,7 @@ class ZarrArray(StoredArray):
         with reading(self.path, self.kind):
             if not self.path.is_dir():
                 return (FileState.of(self.path),)
-            folder = self.path / self.inside
+            folder = self.path / self.member.name
             described = [folder / name for name in _METADATA if (folder / name).is_file()]
             return (FileState(str(folder), *_totals(folder)), *map(FileState.of, described))
 

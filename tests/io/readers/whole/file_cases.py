@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from princomp.io.readers.files import read_table
+from helpers import read_whole
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "usarrests.csv"
 
 
 def refused(error, path, **options):
     with pytest.raises(error) as caught:
-        read_table(path, **options)
+        read_whole(path, **options)
     assert type(caught.value) is error
     assert caught.value.place["file"] == str(path)
     assert caught.value.hint

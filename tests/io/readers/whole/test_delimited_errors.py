@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from file_cases import EXAMPLE, refused
 
+from helpers import read_whole
 from princomp.errors import (
     ColumnError,
     MalformedFileError,
@@ -12,7 +13,6 @@ from princomp.errors import (
     ParameterError,
     ShapeError,
 )
-from princomp.io.readers.files import read_table
 from princomp.io.readers.read_options import ReadOptions
 
 POINTS = ReadOptions(decimal=".")
@@ -59,13 +59,13 @@ def test_a_text_column_asked_for_is_refused():
 
 
 def test_text_with_few_numbers_is_left_out(write):
-    table = read_table(write("remark,x\nfine,1\n12,2\nwet,3\ndry,4\n"))
+    table = read_whole(write("remark,x\nfine,1\n12,2\nwet,3\ndry,4\n"))
     assert table.notes == ("left out 1 text column: remark",)
 
 
 def test_dates_are_text(write):
     path = write("day,time,stamp,x\n2020-01-02,12:30,2020-01-02T10:00:00Z,1\n")
-    assert read_table(path).notes == (
+    assert read_whole(path).notes == (
         "left out 2 date columns: day, stamp",
         "left out 1 time column: time",
     )
@@ -84,7 +84,7 @@ def test_a_quote_that_is_never_closed_is_refused(write):
         error = refused(MalformedFileError, write('a,s\n1,"x"\n2,"y\n' + rest))
         assert "a quote opened in line 3 is never closed" in str(error)
     # Inside of a cell a single mark is text: inches.
-    assert read_table(write('a,s\n1,5" pipe\n2,"y"\n')).data[:, 0].tolist() == [1, 2]
+    assert read_whole(write('a,s\n1,5" pipe\n2,"y"\n')).data[:, 0].tolist() == [1, 2]
 
 
 def test_duplicate_names_are_refused(write):
@@ -121,12 +121,12 @@ def test_integers_that_would_lose_digits_are_refused(write, value):
 
 
 def test_large_integers_are_read_where_no_digit_is_lost(write):
-    assert read_table(write("a\n9007199254740992\n")).data[0, 0] == 2.0**53
+    assert read_whole(write("a\n9007199254740992\n")).data[0, 0] == 2.0**53
     # A fraction or an exponent says that the column holds rounded numbers anyway.
-    assert read_table(write("a\n1e300\n9007199254740993\n")).data[0, 0] == 1e300
-    assert read_table(write("a\n0.5\n9007199254740993\n")).data[1, 0] == 2.0**53
+    assert read_whole(write("a\n1e300\n9007199254740993\n")).data[0, 0] == 1e300
+    assert read_whole(write("a\n0.5\n9007199254740993\n")).data[1, 0] == 2.0**53
     path = write("a\n00000000000000000000001\n")
-    assert read_table(path, columns=["a"]).data[0, 0] == 1
+    assert read_whole(path, columns=["a"]).data[0, 0] == 1
 
 
 def test_unknown_columns_are_named_with_the_nearest():
@@ -141,14 +141,14 @@ def test_a_column_has_one_role():
     refused(ColumnError, EXAMPLE, columns=["Rape"], exclude=["Rape"])
     refused(ColumnError, EXAMPLE, columns=["Rape", "State"], id_column="State")
     refused(ColumnError, EXAMPLE, columns=["Rape", "Rape"])
-    assert read_table(EXAMPLE, exclude=["State"], id_column="State").ids[0] == "Alabama"
+    assert read_whole(EXAMPLE, exclude=["State"], id_column="State").ids[0] == "Alabama"
 
 
 def test_no_columns_at_all_are_refused():
     with pytest.raises(ParameterError, match="empty list"):
-        read_table(EXAMPLE, columns=[])
+        read_whole(EXAMPLE, columns=[])
     with pytest.raises(ParameterError, match="one string"):
-        read_table(EXAMPLE, columns="Rape")
+        read_whole(EXAMPLE, columns="Rape")
     everything = ["Murder", "Assault", "UrbanPop", "Rape"]
     refused(ShapeError, EXAMPLE, exclude=everything, id_column="State")
 
@@ -159,9 +159,9 @@ def test_a_title_filled_up_with_separators_asks_for_the_lines_to_skip(write):
         error = refused(MalformedFileError, path)
         assert "line 1 has 1 field" in str(error)
         assert f"skip={skip}" in error.hint
-        assert read_table(path, options=ReadOptions(skip=skip)).columns == ("a", "b", "c")
+        assert read_whole(path, options=ReadOptions(skip=skip)).columns == ("a", "b", "c")
     # A column without a name is no title.
-    assert read_table(write("a,\n1,2\n2,3\n")).columns == ("a", "column 2")
+    assert read_whole(write("a,\n1,2\n2,3\n")).columns == ("a", "column 2")
 
 
 def test_blanks_between_the_fields_of_a_csv_file_ask_for_the_separator(write):
@@ -169,5 +169,5 @@ def test_blanks_between_the_fields_of_a_csv_file_ask_for_the_separator(write):
         path = write(text)
         error = refused(MalformedFileError, path)
         assert "sep=' '" in error.hint
-        assert read_table(path, options=ReadOptions(sep=" ")).columns == ("a", "b", "c")
+        assert read_whole(path, options=ReadOptions(sep=" ")).columns == ("a", "b", "c")
     assert "no numeric column" in str(refused(ShapeError, write("first last\nAnna Bell\n")))

@@ -9,13 +9,13 @@ import pytest
 from file_cases import EXAMPLE, refused
 
 import princomp
+from helpers import read_whole
 from princomp import PCA
 from princomp.errors import NotNumericError
-from princomp.io.readers.files import read_table
 
 
 def test_the_example_is_read_and_its_text_column_left_out_with_a_note():
-    table = read_table(EXAMPLE)
+    table = read_whole(EXAMPLE)
     assert table.columns == ("Murder", "Assault", "UrbanPop", "Rape")
     assert table.data.shape == (50, 4)
     assert table.data.dtype == np.float64
@@ -26,7 +26,7 @@ def test_the_example_is_read_and_its_text_column_left_out_with_a_note():
 
 
 def test_the_id_column_names_the_rows():
-    table = read_table(EXAMPLE, id_column="State")
+    table = read_whole(EXAMPLE, id_column="State")
     assert table.ids[:2].tolist() == ["Alabama", "Alaska"]
     assert table.id_column == "State"
     assert table.notes == ()
@@ -34,26 +34,26 @@ def test_the_id_column_names_the_rows():
 
 def test_ids_keep_their_text(write):
     path = write("code,x\n007,1\nNA,2\n,3\n 1.50 ,4\n")
-    assert read_table(path, id_column="code").ids.tolist() == ["007", "NA", None, " 1.50 "]
+    assert read_whole(path, id_column="code").ids.tolist() == ["007", "NA", None, " 1.50 "]
 
 
 def test_ids_keep_their_text_when_types_are_guessed_wrongly(write):
     rows = "".join(f"{i:06},{i}\n" for i in range(150_000))
     path = write("code,x,note\n" + rows.replace("\n", ",1\n") + "007,2,end\n")
-    table = read_table(path, id_column="code", exclude=["note"])
+    table = read_whole(path, id_column="code", exclude=["note"])
     assert table.ids[-1] == "007"
     assert table.ids[3] == "000003"
     assert "'end' is not a number" in str(refused(NotNumericError, path, id_column="code"))
 
 
 def test_columns_follow_the_order_asked_for():
-    table = read_table(EXAMPLE, columns=["Rape", "Murder"])
+    table = read_whole(EXAMPLE, columns=["Rape", "Murder"])
     assert table.columns == ("Rape", "Murder")
     assert table.data[0].tolist() == [21.2, 13.2]
 
 
 def test_excluded_columns_are_not_read():
-    assert read_table(EXAMPLE, exclude=["Rape", "State"]).columns == (
+    assert read_whole(EXAMPLE, exclude=["Rape", "State"]).columns == (
         "Murder",
         "Assault",
         "UrbanPop",
@@ -61,7 +61,7 @@ def test_excluded_columns_are_not_read():
 
 
 def test_missing_cells_are_nan_and_infinite_ones_stay(write):
-    table = read_table(write('a,b\n1,\nNA,2\n"",nan\nn/a,-inf\n null ,4\n'))
+    table = read_whole(write('a,b\n1,\nNA,2\n"",nan\nn/a,-inf\n null ,4\n'))
     np.testing.assert_array_equal(
         table.data, [[1, np.nan], [np.nan, 2], [np.nan] * 2, [np.nan, -np.inf], [np.nan, 4]]
     )
@@ -69,18 +69,18 @@ def test_missing_cells_are_nan_and_infinite_ones_stay(write):
 
 def test_a_column_without_any_cell_is_left_out_unless_asked_for(write):
     path = write("a,b\n1,\n2,\n")
-    table = read_table(path)
+    table = read_whole(path)
     assert table.columns == ("a",)
     assert table.notes == ("left out 1 empty column: b",)
-    assert np.isnan(read_table(path, columns=["a", "b"]).data[:, 1]).all()
+    assert np.isnan(read_whole(path, columns=["a", "b"]).data[:, 1]).all()
 
 
 @pytest.mark.parametrize("text", ["1", "+1.5", "-.5e-3", "5.", "1E5", " 7 ", "1e400", "TRUE"])
 def test_numbers_may_be_written_in_these_ways(write, text):
     expected = 1.0 if text == "TRUE" else float(text)
-    assert read_table(write(f"a,b\n{text},1\n"), columns=["a"]).data[0, 0] == expected
+    assert read_whole(write(f"a,b\n{text},1\n"), columns=["a"]).data[0, 0] == expected
     # The same where the guess from the first rows fails and cells are converted one by one.
-    table = read_table(write(f"a,b,c\n{text},1,x\n" + "0,1,7\n" * 300_000), columns=["a"])
+    table = read_whole(write(f"a,b,c\n{text},1,x\n" + "0,1,7\n" * 300_000), columns=["a"])
     assert table.data[0, 0] == expected
 
 
@@ -88,23 +88,23 @@ def test_numbers_are_rounded_correctly(write):
     x = np.random.default_rng(0).integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
     x = x[np.isfinite(x)]
     path = write("a\n" + "\n".join(map(repr, x.tolist())) + "\n")
-    assert read_table(path).data[:, 0].tobytes() == x.tobytes()
+    assert read_whole(path).data[:, 0].tobytes() == x.tobytes()
 
 
 def test_a_fraction_after_many_integers_is_read(write):
-    table = read_table(write("a,b\n" + "1,2\n" * 300_000 + "1.5,2\n"))
+    table = read_whole(write("a,b\n" + "1,2\n" * 300_000 + "1.5,2\n"))
     assert table.data[-1, 0] == 1.5
 
 
 def test_a_number_after_many_empty_cells_is_read(write):
-    assert read_table(write("a,b\n" + ",2\n" * 600_000 + "1.5,2\n")).data[-1, 0] == 1.5
+    assert read_whole(write("a,b\n" + ",2\n" * 600_000 + "1.5,2\n")).data[-1, 0] == 1.5
 
 
 def test_booleans_are_the_same_however_they_are_read(write):
     path = write("a,b\ntrue,1\nfalse,2\n")
-    assert read_table(path).notes == ("left out 1 true/false column: a",)
-    few = read_table(path, columns=["a", "b"])
-    many = read_table(write("a,b,c\n" + "true,1,1\n" * 200_000 + "false,1,z\n"), columns=["a"])
+    assert read_whole(path).notes == ("left out 1 true/false column: a",)
+    few = read_whole(path, columns=["a", "b"])
+    many = read_whole(write("a,b,c\n" + "true,1,1\n" * 200_000 + "false,1,z\n"), columns=["a"])
     assert few.data[:, 0].tolist() == [1, 0]
     assert many.data[[0, -1], 0].tolist() == [1, 0]
 
@@ -113,32 +113,32 @@ def test_booleans_are_the_same_however_they_are_read(write):
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
 def test_byte_order_marks_and_line_ends_of_every_kind_are_understood(write, end, bom):
     text = end.join(["", "größe,b", "1,2", "", "3,4"])
-    table = read_table(write(bom + text.encode()))
+    table = read_whole(write(bom + text.encode()))
     assert table.columns == ("größe", "b")
     assert table.data.tolist() == [[1, 2], [3, 4]]
 
 
 def test_quoted_line_ends_delimiters_and_names_are_understood(write):
-    table = read_table(write('"a\nz","x, y",s\n1,"2","q\nr"\n3,4,"a,b"\n'))
+    table = read_whole(write('"a\nz","x, y",s\n1,"2","q\nr"\n3,4,"a,b"\n'))
     assert table.columns == ("a\nz", "x, y")
     assert table.data.tolist() == [[1, 2], [3, 4]]
 
 
 def test_quoted_line_ends_at_the_borders_of_blocks_split_no_row(write):
     rows = "".join(f'{i},"x\ny{"z" * (i % 7)}"\n' for i in range(200_000))
-    table = read_table(write("a,s\n" + rows))
+    table = read_whole(write("a,s\n" + rows))
     assert table.data[:, 0].tolist() == list(range(200_000))
 
 
 def test_rows_wider_than_a_block_are_read(write):
     p = 2_000
     row = ",".join(["0." + "123456789" * 70] * p)
-    table = read_table(write(",".join(f"c{j}" for j in range(p)) + f"\n{row}\n{row}\n"))
+    table = read_whole(write(",".join(f"c{j}" for j in range(p)) + f"\n{row}\n{row}\n"))
     assert table.data.shape == (2, p)
 
 
 def test_an_empty_name_is_replaced(write):
-    table = read_table(write(",a, b ,,\n1,2,3,4,5\n"))
+    table = read_whole(write(",a, b ,,\n1,2,3,4,5\n"))
     assert table.columns == ("row", "a", "b", "column 4", "column 5")
 
 
@@ -146,22 +146,22 @@ def test_an_empty_name_is_replaced(write):
 def test_delimited_files_may_be_tabbed_and_compressed(write, ending):
     text = "a,b\n1,2\n".replace(",", "\t" if "tsv" in ending else ",").encode()
     path = write(gzip.compress(text, mtime=0) if "gz" in ending else text, "t" + ending)
-    assert read_table(path).data.tolist() == [[1, 2]]
+    assert read_whole(path).data.tolist() == [[1, 2]]
 
 
 @pytest.mark.parametrize("blank", [" ", "\u00a0", "\u202f"])
 def test_blanks_before_three_digits_show_a_decimal_comma(write, blank):
     text = "a;b\n1 234,5;2\n2 345,1;4\n3 111,0;1\n".replace(" ", blank)
-    table = read_table(write(text))
+    table = read_whole(write(text))
     assert table.columns == ("a", "b")
     assert table.data[:, 0].tolist() == [1234.5, 2345.1, 3111]
     assert "numbers have decimal commas" in table.notes
     text = "a,b\n1 234.5,2\n2 345.1,4\n".replace(" ", blank)
-    assert read_table(write(text)).data[:, 0].tolist() == [1234.5, 2345.1]
+    assert read_whole(write(text)).data[:, 0].tolist() == [1234.5, 2345.1]
 
 
 def test_the_minus_sign_of_unicode_is_read(write):
-    table = read_table(write("a,b,c\n\u22121.5,2,\u22123 kg\n2,\u22121e\u22122,4 kg\n"))
+    table = read_whole(write("a,b,c\n\u22121.5,2,\u22123 kg\n2,\u22121e\u22122,4 kg\n"))
     assert table.data.tolist() == [[-1.5, 2, -3], [2, -0.01, 4]]
 
 
@@ -169,20 +169,20 @@ def test_the_minus_sign_of_unicode_is_read(write):
 def test_codes_with_leading_zeros_need_a_decision(write, text):
     path = write(text)
     with pytest.raises(NotNumericError, match="'01234' begins with 0, as codes do") as caught:
-        read_table(path)
+        read_whole(path)
     assert caught.value.place["column"] == "zip"
     assert caught.value.place["line"]
     assert "exclude=['zip'] leaves" in caught.value.hint
-    assert read_table(path, exclude=["zip"]).columns == ("x",)
-    assert "01234" in read_table(path, id_column="zip").ids
-    assert 1234 in read_table(path, columns=["zip", "x"]).data
+    assert read_whole(path, exclude=["zip"]).columns == ("x",)
+    assert "01234" in read_whole(path, id_column="zip").ids
+    assert 1234 in read_whole(path, columns=["zip", "x"]).data
 
 
 @pytest.mark.parametrize(
     "cells", [["0", "10"], ["0.5", "00.5"], ["-05", "7"], ["0", "-0"], ["0000", "5"]]
 )
 def test_other_zeros_are_numbers(write, cells):
-    table = read_table(write("a,b\n" + "".join(f"{cell},1\n" for cell in cells)))
+    table = read_whole(write("a,b\n" + "".join(f"{cell},1\n" for cell in cells)))
     assert table.data[:, 0].tolist() == [float(cell) for cell in cells]
 
 
@@ -196,4 +196,4 @@ def test_rows_at_the_end_that_are_left_out_do_not_decide_on_codes(write):
 
 
 def test_many_blank_lines_are_searched_for_codes_in_linear_time(write):
-    assert len(read_table(write("x,y\n5,1\n7,2\n" + 300_000 * "\n")).data) == 2
+    assert len(read_whole(write("x,y\n5,1\n7,2\n" + 300_000 * "\n")).data) == 2

@@ -16,6 +16,7 @@ import pyarrow.parquet
 import pytest
 from file_cases import refused
 
+from helpers import read_whole
 from princomp.errors import (
     ColumnError,
     InputNotFoundError,
@@ -26,7 +27,7 @@ from princomp.errors import (
     PrincompError,
     ShapeError,
 )
-from princomp.io.readers.files import ENDINGS, read_table
+from princomp.io.readers.files import ENDINGS
 
 
 def test_a_missing_file_and_a_folder_are_distinguished(tmp_path):
@@ -69,14 +70,14 @@ COLUMNAR = ["t.parquet", "t.arrow", "t.feather", "t.ipc", "stream.arrow"]
 def test_columnar_files_are_read(tmp_path, name):
     table = pa.table({"s": ["x", None], "i": [1, None], "f": [0.5, 1.5], "a.b": [True, False]})
     path = save(table, tmp_path / name)
-    read = read_table(path)
+    read = read_whole(path)
     assert read.columns == ("i", "f")
     np.testing.assert_array_equal(read.data, [[1, 0.5], [np.nan, 1.5]])
     assert read.notes == (
         "left out 1 text column: s",
         "left out 1 true/false column: a.b",
     )
-    asked = read_table(path, columns=["a.b", "i"], id_column="s")
+    asked = read_whole(path, columns=["a.b", "i"], id_column="s")
     assert asked.columns == ("a.b", "i")
     assert asked.data[0].tolist() == [1, 1]
     assert asked.ids.tolist() == ["x", None]
@@ -94,11 +95,11 @@ def test_columnar_files_keep_the_same_policies(tmp_path, name):
     assert error.place == {"file": str(path), "column": "a", "row": 2}
     save(pa.table({"zip": ["01234", "99999"], "x": [1.0, 2.0]}), path)
     assert "written as text" in str(refused(NotNumericError, path))
-    assert read_table(path, columns=["zip"]).data[:, 0].tolist() == [1234, 99999]
+    assert read_whole(path, columns=["zip"]).data[:, 0].tolist() == [1234, 99999]
     save(pa.table({"a": pa.array([], pa.float64())}), path)
     assert "no rows" in str(refused(ShapeError, path))
     save(pa.table({"a": pa.array([1.5, None], pa.float32()), "s": ["x", "y"]}), path)
-    assert read_table(path).data.dtype == np.float32
+    assert read_whole(path).data.dtype == np.float32
 
 
 def test_unusual_arrow_types_are_read_or_left_out(tmp_path):
@@ -123,7 +124,7 @@ def test_unusual_arrow_types_are_read_or_left_out(tmp_path):
             "uuid": pa.array([b"0123456789abcdef"] * 2, pa.uuid()),
         }
     )
-    read = read_table(save(table, tmp_path / "t.arrow"))
+    read = read_whole(save(table, tmp_path / "t.arrow"))
     assert read.columns == ("runs", "decimal", "small", "half", "flag", "nothing")
     nan = np.nan
     np.testing.assert_array_equal(
@@ -140,17 +141,17 @@ def test_unusual_arrow_types_are_read_or_left_out(tmp_path):
 def test_the_row_index_of_pandas_is_no_measurement(tmp_path):
     path = tmp_path / "t.parquet"
     pd.DataFrame({"a": [1.0, 2.0]}, index=[3, 1]).to_parquet(path)
-    table = read_table(path)
+    table = read_whole(path)
     assert table.columns == ("a",)
     assert table.notes == ("left out the row index that pandas stored: __index_level_0__",)
-    assert read_table(path, id_column="__index_level_0__").ids.tolist() == [3, 1]
-    assert read_table(path, columns=["__index_level_0__"]).data[:, 0].tolist() == [3, 1]
+    assert read_whole(path, id_column="__index_level_0__").ids.tolist() == [3, 1]
+    assert read_whole(path, columns=["__index_level_0__"]).data[:, 0].tolist() == [3, 1]
 
 
 def test_damaged_metadata_of_pandas_is_passed_over(tmp_path):
     for metadata in (b"{", b"[]", json.dumps({"index_columns": 3}).encode()):
         table = pa.table({"a": [1.0]}).replace_schema_metadata({b"pandas": metadata})
-        assert read_table(save(table, tmp_path / "t.parquet")).columns == ("a",)
+        assert read_whole(save(table, tmp_path / "t.parquet")).columns == ("a",)
 
 
 def test_files_of_polars_are_read(tmp_path):
@@ -161,7 +162,7 @@ def test_files_of_polars_are_read(tmp_path):
     frame.write_ipc(tmp_path / "t.arrow")
     frame.write_ipc_stream(tmp_path / "stream.ipc")
     for path in tmp_path.iterdir():
-        table = read_table(path, id_column="s")
+        table = read_whole(path, id_column="s")
         assert table.columns == ("a",)
         assert table.ids.tolist() == ["x", "y"]
 
@@ -185,11 +186,11 @@ def save_npy(array, path, **options):
 def test_arrays_are_read_without_names(tmp_path):
     x = np.arange(12.0).reshape(4, 3)
     path = save_npy(x, tmp_path / "t.npy")
-    table = read_table(path)
+    table = read_whole(path)
     assert table.columns is None
     np.testing.assert_array_equal(table.data, x)
-    np.testing.assert_array_equal(read_table(path, columns=["2", "0"]).data, x[:, [2, 0]])
-    np.testing.assert_array_equal(read_table(path, exclude=["1"]).data, x[:, [0, 2]])
+    np.testing.assert_array_equal(read_whole(path, columns=["2", "0"]).data, x[:, [2, 0]])
+    np.testing.assert_array_equal(read_whole(path, exclude=["1"]).data, x[:, [0, 2]])
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,7 @@ def test_arrays_are_read_without_names(tmp_path):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_of_every_real_kind_become_native_floats(tmp_path, dtype, order):
     x = np.array([[1, 0, 1], [0, 1, 1]], dtype=dtype, order=order)
-    table = read_table(save_npy(x, tmp_path / "t.npy"))
+    table = read_whole(save_npy(x, tmp_path / "t.npy"))
     assert table.data.dtype == (np.float32 if dtype.endswith("f4") else np.float64)
     assert table.data.dtype.isnative
     assert table.data.flags.owndata
@@ -236,7 +237,7 @@ def test_columns_of_arrays_are_numbers_in_range(tmp_path):
         assert "from 0 to 2" in refused(ColumnError, path, columns=[name]).hint
     refused(ColumnError, path, columns=["1", "1"])
     with pytest.raises(ParameterError, match="numbers only"):
-        read_table(path, id_column="0")
+        read_whole(path, id_column="0")
 
 
 def test_an_array_claiming_more_than_the_file_holds_is_refused(tmp_path):
@@ -268,12 +269,12 @@ def test_a_file_cut_anywhere_is_found_or_is_a_shorter_table(tmp_path, name):
     else:
         save(pa.table({"s": labels, "a": x[:, 0], "b": x[:, 1], "c": x[:, 2]}), path)
     whole = path.read_bytes()
-    np.testing.assert_array_equal(read_table(path).data, x)
+    np.testing.assert_array_equal(read_whole(path).data, x)
     undetectable = path.suffix in (".csv", ".tsv")
     for i in range(64):
         path.write_bytes(whole[: len(whole) * i // 64])
         try:
-            table = read_table(path)
+            table = read_whole(path)
         except PrincompError as error:
             assert error.place["file"] == str(path)  # noqa: PT017 - either end is valid
         else:
@@ -300,6 +301,6 @@ def test_a_changed_byte_never_escapes_as_a_foreign_error(tmp_path, name):
         changed[at] ^= int(rng.integers(1, 256))
         path.write_bytes(changed)
         try:
-            read_table(path)
+            read_whole(path)
         except PrincompError as error:
             assert str(error)  # noqa: PT017 - a change may also be a valid number

@@ -1,0 +1,112 @@
+"""One small file of each kind that princomp reads, written in many parts, and small chunks."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy.io
+import scipy.sparse as sp
+import zarr
+
+from princomp.io.readers import (
+    chunk_plan,
+    columnar_stream,
+    delimited_stream,
+    h5ad_sparse,
+    numpy_file,
+)
+
+PART = 300  # rows of a row group, record batch or tile
+
+
+def rows(seed):
+    return np.random.default_rng(seed).standard_normal((1200, 4)) * [4, 3, 2, 1]
+
+
+def small_chunks(patch):
+    """A few hundred rows at a time."""
+    for module, sizes in {
+        numpy_file: {"_NUMBERS": 1000},
+        columnar_stream: {"_NUMBERS": 1000, "_DECODED": 1000, "_JOINED": 8, "_LOOK": 300},
+        delimited_stream: {"_HEAD": 20_000, "_LEAST_TEXT": 10_000, "_MOST_TEXT": 20_000},
+        chunk_plan: {"_NUMBERS": 1000, "_BAND": 10_000, "_LOOSE": 5000},
+        h5ad_sparse: {"_NUMBERS": 1000, "_ROWS": 100},
+    }.items():
+        for name, size in sizes.items():
+            patch.setattr(module, name, size)
+
+
+def delimited(path, X, names):
+    pd.DataFrame(X, columns=names).to_csv(path, index=False, float_format="%.17g")
+
+
+def npy(path, X, names):
+    with path.open("wb") as file:
+        np.save(file, X)
+
+
+def npz(path, X, names):
+    with path.open("wb") as file:
+        np.savez(file, X)
+
+
+def mtx(path, X, names):
+    with path.open("wb") as file:
+        scipy.io.mmwrite(file, sp.coo_array(np.where(X > 0, X, 0)), precision=17)
+
+
+def arrow(path, X, names):
+    table = pa.table(dict(zip(names, X.T, strict=True)))
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table, max_chunksize=PART)
+
+
+def parquet(path, X, names):
+    table = pa.table(dict(zip(names, X.T, strict=True)))
+    pq.write_table(table, path, row_group_size=PART)
+
+
+def hdf5(path, X, names):
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=X, chunks=(PART, X.shape[1])).attrs["columns"] = names
+
+
+def h5ad(path, X, names):
+    rows = sp.csr_array(np.where(X > 0, X, 0))
+    with h5py.File(path, "w") as file:
+        group = file.create_group("X")
+        group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0"})
+        group.attrs["shape"] = X.shape
+        for part in ("data", "indices", "indptr"):
+            group[part] = getattr(rows, part)
+
+
+def zarr_folder(path, X, names):
+    array = zarr.create_array(path, data=X, chunks=(PART, X.shape[1]), overwrite=True)
+    array.attrs["columns"] = names
+
+
+def zarr_zip(path, X, names):
+    with zarr.storage.ZipStore(path, mode="w") as store:
+        zarr.create_array(store, data=X, chunks=(PART, X.shape[1])).attrs["columns"] = names
+
+
+# By ending: what writes it, and the file that changes where it is a folder.
+INPUTS = {
+    "csv": (delimited, ""),
+    "csv.gz": (delimited, ""),
+    "npy": (npy, ""),
+    "npz": (npz, ""),
+    "mtx": (mtx, ""),
+    "arrow": (arrow, ""),
+    "parquet": (parquet, ""),
+    "h5": (hdf5, ""),
+    "h5ad": (h5ad, ""),
+    "zarr": (zarr_folder, "c/2/0"),
+    "zarr.zip": (zarr_zip, ""),
+}
+# Those that are read whole where they are small, and in chunks else.
+READ_WHOLE = ("csv", "csv.gz", "arrow", "parquet")

@@ -1,0 +1,30 @@
+"""Input files that cannot be read or change while they are: the right answer or a clear error."""
+
+from __future__ import annotations
+
+import pytest
+
+FAILED = {"MalformedFileError", "InputNotFoundError"}
+
+
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.soak)])
+def test_every_read_may_fail(step, outcomes):
+    found = outcomes("under_failing_reads.py", "errors", str(step))
+    assert len(found) == 17
+    for name, seen in found.items():
+        assert seen, name
+        assert set(seen) <= FAILED | {"right"}, name
+    assert sum(map(len, found.values())) > 250 / step
+
+
+@pytest.mark.parametrize(
+    "step", [11, pytest.param(1, marks=pytest.mark.soak)], ids=["some", "every read"]
+)
+def test_a_file_may_change_at_every_read(step, outcomes):
+    """The answer is that of the old rows or of the new ones, never of both."""
+    found = outcomes("under_failing_reads.py", "changes", str(step), timeout=1200)
+    assert len(found) == 15
+    for name, seen in found.items():
+        assert set(seen) <= FAILED | {"right", "InputChangedError"}, name
+        assert "InputChangedError" in seen, name
+    assert sum(map(len, found.values())) > 1000 / step

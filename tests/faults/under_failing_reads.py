@@ -1,0 +1,150 @@
+"""Runs under failing_calls.c: input files that fail or change at each read of them.
+
+Usage: LD_PRELOAD=failing_calls.so python under_failing_reads.py errors|changes STEP FOLDER
+
+Each read that has a number of 1, 1 + STEP, … fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from faults.disk import Stopped, often, small_blocks, stop_after
+from faults.inputs import INPUTS, READ_WHOLE, rows, small_chunks
+from faults.shim import Folder, answer, failing, watch
+from princomp import PCA, load
+from princomp.errors import PrincompError
+from princomp.io.readers import files
+
+# Names of columns before a file changes, and after it.
+NAMES, OTHERS = ["a", "b", "c", "d"], ["d", "c", "b", "a"]
+
+
+def fitted(path):
+    return answer(PCA(2).fit(path))
+
+
+def outcome(place, result, raised, right):
+    """The right answer, or an error of princomp that names the file and says what to do."""
+    if raised is None:
+        assert result in right, f"{place}: a wrong answer"
+        return "right"
+    assert isinstance(raised, PrincompError), (place, repr(raised))
+    assert place[1] in raised.message, (place, raised)
+    assert raised.hint, (place, raised)
+    return type(raised).__name__
+
+
+def readers(folder):
+    """Each reader and its file, which is read in chunks where it can be, and whole where it can."""
+    for name, (write, part) in INPUTS.items():
+        for whole in (False, True) if name in READ_WHOLE else (False,):
+            place = folder / f"{name}-{whole}"
+            place.mkdir()
+            path = place / f"x.{name}"
+            write(path, rows(1), NAMES)
+            files._SMALL = files._SMALL_PACKED = 2**25 if whole else 0
+            watch(place)
+            yield f"{name}, whole" if whole else name, path, path / part
+
+
+def errors(folder, step):
+    """Each read fails with EIO."""
+    for name, path, _ in readers(folder):
+        right, seen = {fitted(path)}, []
+        for n, *found in failing(lambda path=path: fitted(path), "read", errno.EIO, step=step):
+            seen.append(outcome((name, path.name, n), *found, right))
+        yield name, seen
+    yield from own_files(folder / "own", step)
+
+
+def own_files(place, step):
+    """Model files and checkpoints, each of whose reads fails."""
+    place.mkdir()
+    np.save(place / "x.npy", rows(1))
+    Folder(place).restore()
+    model = PCA(2).fit(place / "x.npy")
+    model.save(place / "x.pca")
+    with pytest.raises(Stopped):
+        PCA(2).fit(place / "x.npy", progress=stop_after(3)[1], checkpoint=place / "x.ckpt")
+    made = Folder(place)
+    watch(place)
+    for name, run in {
+        "model": lambda: answer(load(place / "x.pca")),
+        "checkpoint": lambda: answer(PCA(2).fit(place / "x.npy", checkpoint=place / "x.ckpt")),
+    }.items():
+        seen = []
+        for n, *found in failing(run, "read", errno.EIO, before=made.restore, step=step):
+            seen.append(outcome((name, "x.", n), *found, {answer(model)}))
+            assert "disk" in found[1].hint, (name, n, found)
+        yield name, seen
+
+
+def changes(folder, step):
+    """At each read the file is removed, replaced, overwritten, cut or longer."""
+    for name, path, target in readers(folder):
+        seen = []
+        for what, event, changed in changed_files(name, path, target):
+            seen += around(name, path, target, what, event, changed, step)
+        yield name, seen
+
+
+def changed_files(name, path, target):
+    """What happens, by which event of failing_calls.c, and what is in the file after it."""
+    content, made = target.read_bytes(), path.parent / f"other.{path.name}"
+    INPUTS[name.partition(",")[0]][0](made, rows(2), OTHERS)
+    other = (made / target.relative_to(path)).read_bytes()
+    return (
+        ("removed", "remove", None),
+        ("replaced", "replace", other),
+        ("overwritten", "copy", other),
+        ("cut", "copy", content[: len(content) * 2 // 3]),
+        ("longer", "copy", content + content[-len(content) // 3 :]),
+    )
+
+
+def around(name, path, target, what, event, changed, step):
+    """The outcomes of fits whose file changes at one read: of the old rows, or of the new."""
+    old, spare = Folder(path.parent), path.parent.parent / "spare"
+    old.restore()
+    right = {fitted(path)}
+    target.unlink()
+    if changed is not None:
+        target.write_bytes(changed)
+    with contextlib.suppress(PrincompError):
+        right.add(fitted(path))
+
+    def prepare():
+        old.restore()
+        spare.write_bytes(changed or b"")
+
+    found = failing(
+        lambda: fitted(path),
+        "read",
+        event=event,
+        file=target,
+        other=spare,
+        before=prepare,
+        step=step,
+    )
+    seen = [outcome((name, path.name, what, n), *how, right) for n, *how in found]
+    old.restore()
+    return seen
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    patch = pytest.MonkeyPatch()
+    often(patch)
+    small_blocks(patch)
+    small_chunks(patch)
+    what = {"errors": errors, "changes": changes}[sys.argv[1]]
+    print(json.dumps(dict(what(Path(sys.argv[3]), int(sys.argv[2])))))
