@@ -23,6 +23,7 @@ from princomp.cli.options import (
     common_options,
     files_argument,
     fit_options,
+    format_option,
     formulas_option,
     robust_options,
 )
@@ -34,6 +35,7 @@ from princomp.cli.watching import progress_bar, resumable
 
 if TYPE_CHECKING:
     from princomp.core import PCAModel, PCAParameters
+    from princomp.diagnostics import Bootstrap
     from princomp.engines import ProgressCallback
     from princomp.estimators import RobustPCA
     from princomp.io import Source
@@ -55,14 +57,7 @@ __all__ = ["fit", "plan", "resume"]
     type=PATH,
     help="Folder for the results; NAME_pca for NAME.csv by default.",
 )
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["csv", "parquet", "npy"]),
-    default="csv",
-    show_default=True,
-    help="File format of scores, loadings and eigenvalues.",
-)
+@format_option("scores, loadings and eigenvalues")
 @click.option("--no-scores", is_flag=True, help="Do not write the scores.")
 @click.option(
     "--checkpoint",
@@ -144,29 +139,22 @@ def _fitted(
 def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
     """Angles (k,) that axes exceed in 5% of bootstrap resamples, as in a report, for the verdicts.
 
-    None where the rows cannot be read again, have filled cells, or are too many for it to be quick.
+    None where the rows are sparse or cannot be read again, or there is no quick bootstrap of them.
     """
-    from princomp.diagnostics import FEW_RESAMPLES, bootstrap_of, is_quick
+    from princomp.diagnostics import bootstrap_of, quick_bootstrap
     from princomp.engines import drop_incomplete
-    from princomp.errors import PrincompError
     from princomp.io import read_whole
-    from princomp.summaries import is_sparse
 
-    n, filled = model.n_samples, model.result.filled
-    if n is None or not source.repeatable or (filled is not None and filled.cells):
+    def compute(n: int) -> Bootstrap:
+        rows, _, _ = drop_incomplete(read_whole(source), None)
+        return bootstrap_of(model, rows.astype("float64"), n=n)
+
+    if not source.repeatable or source.stored is not None:
         return None
-    if not is_quick(n, model.schema.p):
-        return None
-    try:
-        rows = read_whole(source)
-        if is_sparse(rows):
-            return None
-        complete, _, _ = drop_incomplete(rows, None)
-        found = bootstrap_of(model, complete.astype("float64"), n=FEW_RESAMPLES)
-    except PrincompError:  # the fit is done: a file that changed since, or a constant resample
-        return None
-    angles: FloatArray = found.angle_quantiles((0.95,))[0]
-    return angles
+    assert model.n_samples is not None
+    # The fit is done: a file that changed since, or a constant resample, is no error.
+    found, _ = quick_bootstrap(model, model.n_samples, compute)
+    return None if found is None else found.angle_quantiles((0.95,))[0]
 
 
 def _estimator(options: dict[str, Any]) -> KernelPCA | RobustPCA:

@@ -170,6 +170,18 @@ def names_option(flag: str, text: str) -> Option:
     return click.option(flag, callback=_names, metavar="A,B", help=text)
 
 
+def format_option(files: str) -> Option:
+    """Return the option with the format of the files that a command writes."""
+    return click.option(
+        "--format",
+        "kind",
+        type=click.Choice(["csv", "parquet", "npy"]),
+        default="csv",
+        show_default=True,
+        help=f"File format of {files}.",
+    )
+
+
 def _escape_formulas(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
         from princomp.io import escaped_formulas
@@ -191,14 +203,6 @@ formulas_option = click.option(
     expose_value=False,
     callback=_escape_formulas,
     help="Put ' before names that a spreadsheet may take for formulas (CSV files).",
-)
-format_option = click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["csv", "parquet", "npy"]),
-    default="csv",
-    show_default=True,
-    help="File format of the tables.",
 )
 
 # Every command has these; ``run`` looks for --debug itself.

@@ -42,7 +42,7 @@ __all__ = ["rotate"]
 )
 @click.option("--no-kaiser", is_flag=True, help="Do not normalise the rows of the loadings.")
 @click.option("-o", "--output", type=PATH, help="Folder for the results; NAME_varimax by default.")
-@format_option
+@format_option("the tables")
 @force_option
 @formulas_option
 @read_options

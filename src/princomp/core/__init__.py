@@ -7,7 +7,8 @@ routes          one way from rows to a spectrum per file
 fit             the fit: read a table, plan, run a route, hand over to another
 fit_summary     a fit of a summary
 plan_table      the plan of a fit that has not begun
-context         a fit in progress: passes over the rows, number of components
+context         a fit in progress: passes over the rows
+component_count how many components to keep
 ask_rule        what a rule for the number of components is asked
 inputs          rows and weights as users pass them
 schema          the columns of a fit, and other tables compared with them

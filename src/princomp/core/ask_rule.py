@@ -11,7 +11,7 @@ from princomp.engines import drop_incomplete
 from princomp.errors import DataError, NotAvailableError
 from princomp.io import Source
 from princomp.linalg import FloatArray, seed_of
-from princomp.rules import RULES, Decision, Known, Rule, apply_rule
+from princomp.rules import Decision, Known, Rule, apply_rule, rule_of
 from princomp.solvers import Spectrum
 from princomp.summaries import is_sparse
 
@@ -137,7 +137,7 @@ def draws_rows(wanted: int | float | str | Rule | None) -> bool:
     """Whether ``n_components`` is a rule that draws from the rows, or can do so."""
     if isinstance(wanted, int | float | None):
         return False
-    rule = RULES[wanted]() if isinstance(wanted, str) else wanted
+    rule = rule_of(wanted)
     return any(one.needs == "rows" for one in getattr(rule, "rules", (rule,)))
 
 
@@ -151,7 +151,7 @@ def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
     wanted = request.n_components
     if isinstance(wanted, int | float | None):
         return
-    rule = RULES[wanted]() if isinstance(wanted, str) else wanted
+    rule = rule_of(wanted)
     if rule.needs != "rows":
         return
     why = "it draws from the rows, and they are not kept" if fit is None else _no_rows(fit)

@@ -125,8 +125,7 @@ def fit_rows(
     fit = FitContext(request, problem, data, weights, columns, run)
     if fit.n is not None:
         check_weights(weights, fit.n)
-    if not isinstance(request.n_components, int | float | None):
-        check_rows_for_rule(request, fit)
+    check_rows_for_rule(request, fit)
     solution, choice, notes = solve(fit, choice)
     assert fit.n is not None
     return Fitted(

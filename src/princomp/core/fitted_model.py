@@ -20,13 +20,27 @@ from princomp.io import Origin, RowArray, RowData, Source, not_finite_in, refuse
 from princomp.linalg import FloatArray
 from princomp.summaries import first_not_finite, is_sparse
 
-R = TypeVar("R")
 M = TypeVar("M", covariant=True)
 
 _FILL_HINT = (
     "fill them, or fit with missing='em' or missing='nipals', which does; with missing='drop' "
     "such rows get empty scores"
 )
+
+
+class Result(Protocol):
+    """The result of a fit."""
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+
+    @property
+    def n_samples(self) -> int | None:
+        """Rows of the fit, where their number is known."""
+
+
+R = TypeVar("R", bound=Result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +62,14 @@ class FittedModel(ABC, Generic[R]):
         return self
 
     @property
-    @abstractmethod
     def k(self) -> int:
         """Number of components."""
+        return self.result.k
 
     @property
-    @abstractmethod
     def n_samples(self) -> int | None:
         """Rows of the fit, where their number is known."""
+        return self.result.n_samples
 
     @property
     @abstractmethod
@@ -161,16 +175,6 @@ class PCAModel(FittedModel[Fitted]):
     """A fitted PCA: its result, the columns of its table, and its parameters."""
 
     parameters: PCAParameters
-
-    @property
-    def k(self) -> int:
-        """Number of components."""
-        return self.result.k
-
-    @property
-    def n_samples(self) -> int | None:
-        """Rows of the fit, where their number is known."""
-        return self.result.n_samples
 
     @property
     def missing(self) -> str:

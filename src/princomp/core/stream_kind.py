@@ -24,8 +24,7 @@ def check_components(request: Request, p: int) -> None:
     ------
     ShapeError, NotAvailableError
     """
-    if not isinstance(request.n_components, int | float | None):
-        check_rows_for_rule(request, None)
+    check_rows_for_rule(request, None)
     if isinstance(request.n_components, int) and request.n_components > p:
         raise ShapeError(
             f"n_components={request.n_components} and the rows have {p} columns",

@@ -57,11 +57,7 @@ def checked_against_rows(
             "this fit filled missing cells, so its rows are not those given",
             hint="fill the rows first (model.impute), and fit and check the filled rows",
         )
-    if not fitted.mean_known:
-        raise NotAvailableError(
-            "this model was made from a covariance without a mean, so rows cannot be centred",
-            hint="PCA.from_covariance(C, mean=…), with mean=0 for rows already centred",
-        )
+    fitted.need_mean()
     summary = fitted.summary
     columns = Columns(
         summary.rows, summary.count, summary.mean, summary.mean_low, summary.column_scatter

@@ -19,9 +19,8 @@ from .metadata_columns import extra_columns as extra_columns, named_values as na
 from .other_models import own_model as own_model
 from .reconstruction import reconstruction_error as reconstruction_error
 from .resampling.analysis import (
-    FEW_RESAMPLES as FEW_RESAMPLES,
     bootstrap_of as bootstrap_of,
-    is_quick as is_quick,
+    quick_bootstrap as quick_bootstrap,
 )
 from .resampling.calls import bootstrap as bootstrap
 from .resampling.intervals import Bootstrap as Bootstrap

@@ -1,8 +1,10 @@
 from .attributes import ResultAttribute as ResultAttribute
 from .base import (
     TableEstimator as TableEstimator,
+    check_other as check_other,
     model_of_file as model_of_file,
     output_wanted as output_wanted,
+    refuse_reading_twice as refuse_reading_twice,
 )
 from .comparison import choices_and_model as choices_and_model, choose as choose
 from .derived import with_names as with_names

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.exceptions import NotFittedError
 
-from princomp.core import FittedModel, TableSchema
+from princomp.core import FittedModel, TableSchema, checked_weights, refuse_iterator
 from princomp.engines import Distributed, as_distributed
+from princomp.errors import ParameterError
 from princomp.io import Document, Origin, PathLike, RowData, Rows, Source, write
+from princomp.summaries import SampleWeight
 
 E = TypeVar("E", bound="TableEstimator[Any]")
 M = TypeVar("M", bound=FittedModel[Any], covariant=True)
@@ -79,6 +81,13 @@ class TableEstimator(Generic[M]):
         if first:
             return TableSchema.read(X, type(self).__name__)
         return self._schema.open(X), self._schema
+
+    def _has_no_rows(self, X: Any, sample_weight: SampleWeight) -> bool:
+        """Whether a table has no rows, after its columns and weights were checked."""
+        empty = self._schema.has_no_rows(X)
+        if empty:
+            checked_weights(sample_weight, 0)
+        return empty
 
     def _schema_for(self, name: str) -> TableSchema:
         """The schema, for an attribute that only fitted models have."""
@@ -147,10 +156,18 @@ class TableEstimator(Generic[M]):
     def _component_names(self) -> tuple[str, ...]:
         return tuple(self.get_feature_names_out())
 
-    def _scores_again(self, X: Any, data: RowData, origin: Origin | None) -> Any:
-        """Scores of the rows of the fit: a source is opened again, to be read from its start."""
-        again = isinstance(data, Source) and not isinstance(data, Distributed)
-        return self._scores(X) if again else self._scores_of(data, origin)
+    def _scores_again(self, X: Any, data: RowData | None, origin: Origin | None) -> Any:
+        """Scores of the rows of the fit, of which a rank may have none.
+
+        A source is opened again, to be read from its start.
+        """
+        if data is None:
+            return np.empty((0, self._result.k), self._result.dtype)
+        if not isinstance(data, Source) or isinstance(data, Distributed):
+            return self._scores_of(data, origin)
+        scores = self._scores(X)
+        data.file_states()  # the rows are those of the fit, unless a file has changed
+        return scores
 
     def save(self, path: PathLike, *, overwrite: bool = True) -> None:
         """Write the model to a file; :func:`princomp.load` reads it.
@@ -174,6 +191,32 @@ def model_of_file(kind: type[E], parameters: Document, p: int, document: Documen
     known = None if columns is None else tuple(columns)
     model._schema = TableSchema(p, known, document["id_column"], kind.__name__)
     return model
+
+
+def refuse_reading_twice(X: Any) -> None:
+    """Refuse an iterator for ``fit_transform``.
+
+    Raises
+    ------
+    ParameterError
+    """
+    why = "fit_transform reads the rows twice, and an iterator gives them once"
+    refuse_iterator(X, why, "fit_transform")
+
+
+def check_other(other: object, kind: type) -> None:
+    """Refuse to merge with what is no estimator of this kind.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(other, kind):
+        raise ParameterError(
+            f"merge takes a fitted {kind.__name__}, got {type(other).__name__}",
+            place={"parameter": "other"},
+            hint="model.merge(other), or model.partial_fit(rows)",
+        )
 
 
 def _no_attribute(estimator: object, name: str) -> AttributeError:

@@ -20,6 +20,7 @@ from princomp.core import (
 )
 from princomp.engines import Distributed
 from princomp.errors import NotAvailableError, NotFiniteError, ParameterError
+from princomp.estimators.base import check_other
 from princomp.estimators.ranks import settings_of
 from princomp.io import refuse_not_finite
 from princomp.summaries import SampleWeight, check_weights, part_of
@@ -126,12 +127,7 @@ def merge(self: P, other: PCA) -> P:
     """
     from princomp.estimators.estimator import PCA
 
-    if not isinstance(other, PCA):
-        raise ParameterError(
-            f"merge takes a fitted PCA, got {type(other).__name__}",
-            place={"parameter": "other"},
-            hint="model.merge(other), or model.partial_fit(rows)",
-        )
+    check_other(other, PCA)
     check_is_fitted(self)
     check_is_fitted(other)
     self._schema.check_same(other._schema)
@@ -202,8 +198,7 @@ def _change(model: PCA, X: Any, sample_weight: SampleWeight, change: Callable[..
             fitted = LazyFit(Stream(request, empty.p), request, empty.names)
             model._schema, model._fitted = empty, fitted
             return
-    elif model._schema.has_no_rows(X):
-        checked_weights(sample_weight, 0)
+    elif model._has_no_rows(X, sample_weight):
         return
     X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
     (data, columns, origin), schema = model._read(X, first=first)

@@ -8,7 +8,6 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from princomp.core import (
@@ -20,14 +19,13 @@ from princomp.core import (
     Request,
     described,
     fit_table,
-    refuse_iterator,
     restored,
     unequal_columns,
 )
 from princomp.engines import ProgressCallback
 from princomp.estimators import batches, derived, scoring
 from princomp.estimators.attributes import FittedAttribute, scale_of, summary_of
-from princomp.estimators.base import TableEstimator
+from princomp.estimators.base import TableEstimator, refuse_reading_twice
 from princomp.estimators.notebook import card
 from princomp.estimators.ranks import fit_on_ranks
 from princomp.io import Checkpoint, PathLike, Rows, Source
@@ -37,7 +35,6 @@ from princomp.summaries import SampleWeight
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-READ_TWICE = "fit_transform reads the rows twice, and an iterator gives them once", "fit_transform"
 # Every call that scores rows reads all parameters.
 _values_of = attrgetter(*PCAParameters._fields)
 
@@ -326,13 +323,11 @@ class PCA(
         """Fit on all ranks, and return the rows of this one."""
 
         def check() -> int | None:
-            if again:
-                refuse_iterator(X, *READ_TWICE)
             return self._request().memory
 
-        here = fit_on_ranks(self, X, sample_weight, comm, check, progress, checkpoint)
+        rows = fit_on_ranks(self, X, sample_weight, comm, check, progress, checkpoint, again=again)
         self._shared, self._checkpoint = self._fitted, None
-        return here.data, here.columns, here.origin
+        return rows
 
     def fit_transform(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
@@ -348,10 +343,8 @@ class PCA(
         """
         if comm is not None:
             data, _, origin = self._fit_on_ranks(X, sample_weight, comm, again=True)
-            if data is None:
-                return np.empty((0, self._result.k), self._result.dtype)
         else:
-            refuse_iterator(X, *READ_TWICE)
+            refuse_reading_twice(X)
             data, _, origin = self._fit(X, sample_weight)
         return self._scores_again(X, data, origin)
 

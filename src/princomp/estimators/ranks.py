@@ -10,14 +10,14 @@ from princomp import __version__
 from princomp.core import checked_weights, opened
 from princomp.engines import Distributed, ProgressCallback
 from princomp.errors import NotAvailableError
-from princomp.io import PathLike
+from princomp.estimators.base import TableEstimator, refuse_reading_twice
+from princomp.io import PathLike, Rows
 from princomp.summaries import SampleWeight
 
 if TYPE_CHECKING:
     # An engine is imported where it is used.
     from princomp.core import TableSchema
     from princomp.engines import RankInput, RankRows
-    from princomp.estimators.base import TableEstimator
 
 
 def fit_on_ranks(
@@ -28,8 +28,10 @@ def fit_on_ranks(
     check: Callable[[], int | None],
     progress: ProgressCallback | None = None,
     checkpoint: PathLike | None = None,
-) -> RankInput:
-    """Fit an estimator to the rows of all ranks.
+    *,
+    again: bool = False,
+) -> Rows:
+    """Fit an estimator to the rows of all ranks, and return those of this one.
 
     Parameters
     ----------
@@ -38,16 +40,15 @@ def fit_on_ranks(
         As for ``fit``.
     check : callable
         Checks the arguments on each rank; returns the memory limit in bytes, or None.
-
-    Returns
-    -------
-    RankInput
-        The rows of this rank.
+    again : bool
+        Whether the rows are read again afterwards, for their scores.
     """
     from princomp.engines import spmd_fit
 
     def read() -> RankInput:
         memory = check()
+        if again:
+            refuse_reading_twice(X)
         refuse_checkpoint(checkpoint)
         return rows_of_rank(X, sample_weight)._replace(memory=memory)
 
@@ -60,7 +61,7 @@ def fit_on_ranks(
 
     here, found = spmd_fit(comm, settings_of(estimator, "fit"), read, lead)
     estimator._schema, estimator._fitted = found
-    return here
+    return here.data, here.columns, here.origin
 
 
 def settings_of(estimator: Any, call: str) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from sklearn.utils.metaestimators import available_if
 
 from princomp.core import METHODS, checked_weights, with_weights
-from princomp.errors import NotAvailableError, ParameterError
+from princomp.errors import NotAvailableError
+from princomp.estimators import check_other
 from princomp.kernel_pca.fitting import check_enough_rows, fit_first_rows
 from princomp.kernel_pca.images import ImageFit
 from princomp.kernel_pca.parameters import KernelParameters
@@ -59,7 +60,7 @@ def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight =
     """
     parameters = _addable(self, "partial_fit")
     fitted = self.__dict__.get("_fitted")
-    if fitted is not None and _is_empty(self, X, sample_weight):
+    if fitted is not None and self._has_no_rows(X, sample_weight):
         return self
     X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
     rows, schema = self._read(X, first=fitted is None)
@@ -95,7 +96,7 @@ def forget(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None
     """
     _addable(self, "forget")
     fitted = _image_fit(self, "forget")
-    if not _is_empty(self, X, sample_weight):
+    if not self._has_no_rows(X, sample_weight):
         X, sample_weight = with_weights(X, sample_weight, by_chunks=True)
         rows, schema = self._read(X, first=False)
         drop = self.missing == "drop"
@@ -123,12 +124,7 @@ def merge(self: K, other: KernelPCA) -> K:
     """
     from princomp.kernel_pca.estimator import KernelPCA
 
-    if not isinstance(other, KernelPCA):
-        raise ParameterError(
-            f"merge takes a fitted KernelPCA, got {type(other).__name__}",
-            place={"parameter": "other"},
-            hint="model.merge(other), or model.partial_fit(rows)",
-        )
+    check_other(other, KernelPCA)
     _addable(self, "merge")
     mine, theirs = _image_fit(self, "merge"), _image_fit(other, "merge")
     self._schema.check_same(other._schema)
@@ -155,14 +151,6 @@ def _image_fit(model: KernelPCA, method: str) -> ImageFit:
     if not isinstance(model._result, ImageFit):
         raise _no_sums(method)
     return model._result
-
-
-def _is_empty(model: KernelPCA, X: Any, sample_weight: SampleWeight) -> bool:
-    """Whether a table has no rows, after its columns and weights were checked."""
-    empty = model._schema.has_no_rows(X)
-    if empty:
-        checked_weights(sample_weight, 0)
-    return empty
 
 
 def _no_sums(method: str) -> NotAvailableError:

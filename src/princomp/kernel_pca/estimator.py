@@ -8,14 +8,20 @@ from numbers import Real
 from os import PathLike
 from typing import Any, Self, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from princomp.core import RandomState, is_a, refuse_iterator, with_weights
+from princomp.core import RandomState, is_a, with_weights
 from princomp.engines import ProgressCallback
 from princomp.errors import ParameterError
-from princomp.estimators import PCA, ResultAttribute, TableEstimator, fit_on_ranks, model_of_file
+from princomp.estimators import (
+    PCA,
+    ResultAttribute,
+    TableEstimator,
+    fit_on_ranks,
+    model_of_file,
+    refuse_reading_twice,
+)
 from princomp.io import Arrays, Document, RowArray, Rows
 from princomp.kernel_pca import batches, scoring
 from princomp.kernel_pca.contents import Kept, described, restored
@@ -23,13 +29,10 @@ from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.fitting import fit_exact, fit_images
 from princomp.kernel_pca.inverse import Inverse, inverse_of
 from princomp.kernel_pca.model import KernelPCAModel
-from princomp.kernel_pca.parameters import KernelParameters
+from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images import Ridge
 from princomp.linalg import FloatArray, at_most, frozen
 from princomp.summaries import SampleWeight, is_sparse
-
-_READ_TWICE = "fit_transform reads the rows twice, and an iterator gives them once"
-
 
 T = TypeVar("T")
 
@@ -306,13 +309,11 @@ class KernelPCA(
                     place={"parameter": "comm"},
                     hint="use approximation='nystrom' or 'features', or leave it out",
                 )
-            if again:
-                refuse_iterator(X, _READ_TWICE, "fit_transform")
             return parameters.memory
 
-        here = fit_on_ranks(self, X, sample_weight, comm, check, progress)
+        rows = fit_on_ranks(self, X, sample_weight, comm, check, progress, again=again)
         self._imputer = self._inverse = None
-        return here.data, here.columns, here.origin
+        return rows
 
     def fit_transform(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, *, comm: object = None
@@ -326,13 +327,11 @@ class KernelPCA(
         """
         if comm is not None:
             data, _, origin = self._fit_on_ranks(X, sample_weight, comm, again=True)
-            if data is None:
-                return np.empty((0, self._result.k), self._result.dtype)
             return self._scores_again(X, data, origin)
         if self.approximation is not None:
-            refuse_iterator(X, _READ_TWICE, "fit_transform")
+            refuse_reading_twice(X)
         data, _, origin = self._fit(X, sample_weight)
-        if self._result.complete and self._result.training_scores is not None:
+        if self._result.complete:
             return self._result.training_scores
         return self._scores_again(X, data, origin)
 
@@ -510,7 +509,7 @@ class KernelPCA(
         # Pre-images of sparse rows would be dense.
         tags.input_tags.sparse = not (self.fit_inverse_transform or self.pre_image)
         tags.input_tags.allow_nan = self.missing != "error"
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = is_precomputed(self)
         return tags
 
 

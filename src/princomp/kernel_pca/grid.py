@@ -11,7 +11,7 @@ from sklearn.base import clone
 from princomp.errors import ParameterError
 from princomp.io import RowArray
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, median_gamma
-from princomp.kernel_pca.parameters import KernelParameters
+from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.pre_images import check_method
 
 if TYPE_CHECKING:
@@ -102,11 +102,6 @@ def grouped(these: list[Candidate]) -> Iterator[tuple[list[int], list[Candidate]
     # In the order of their names, so that products of rows are computed once.
     for _, places in sorted(groups.items(), key=lambda each: each[0][0]):
         yield places, [these[at] for at in places]
-
-
-def is_precomputed(model: KernelPCA) -> bool:
-    """Whether the input is a kernel matrix instead of rows."""
-    return isinstance(model.kernel, str) and model.kernel == "precomputed"
 
 
 def _combinations(grid: Grid) -> list[dict[str, Any]]:

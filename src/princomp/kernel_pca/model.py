@@ -37,16 +37,6 @@ class KernelPCAModel(FittedModel[KernelFit]):
     imputer: PCA | None
 
     @property
-    def k(self) -> int:
-        """Number of components."""
-        return self.result.k
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows of the fit."""
-        return self.result.n_samples
-
-    @property
     def missing(self) -> str:
         """The parameter ``missing``."""
         return self.policy

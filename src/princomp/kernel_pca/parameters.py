@@ -114,7 +114,7 @@ class KernelParameters(NamedTuple):
         check_parameters(model, _CONSTRAINTS)
         check_random_state(model.random_state)
         pre_image = model.pre_image or ("ridge" if model.fit_inverse_transform else None)
-        if isinstance(model.kernel, str) and model.kernel == "precomputed":
+        if is_precomputed(model):
             _check_precomputed(model, pre_image)
         if pre_image is not None:
             _check_pre_image(model, pre_image)
@@ -157,7 +157,7 @@ class KernelParameters(NamedTuple):
     @property
     def precomputed(self) -> bool:
         """Whether the input is a kernel matrix instead of rows."""
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self)
 
     @property
     def limit(self) -> int:
@@ -187,6 +187,11 @@ class KernelParameters(NamedTuple):
         return KernelFunction(
             self.kernel, float(gamma), self.degree, self.coef0, divisors=self.divisors
         )
+
+
+def is_precomputed(parameters: KernelParameters | KernelPCA) -> bool:
+    """Whether the input is a kernel matrix instead of rows."""
+    return isinstance(parameters.kernel, str) and parameters.kernel == "precomputed"
 
 
 def _check_pre_image(model: KernelPCA, pre_image: str) -> None:

@@ -16,8 +16,8 @@ from princomp.errors import MemoryLimitError, ParameterError
 from princomp.io import RowArray
 from princomp.kernel_pca.estimator import KernelPCA
 from princomp.kernel_pca.folds import Fold, SharedProducts, SolvedFold
-from princomp.kernel_pca.grid import Candidate, Grid, candidates, grouped, is_precomputed
-from princomp.kernel_pca.parameters import KernelParameters
+from princomp.kernel_pca.grid import Candidate, Grid, candidates, grouped
+from princomp.kernel_pca.parameters import KernelParameters, is_precomputed
 from princomp.kernel_pca.rows import complete_rows, in_memory, square_matrix
 from princomp.kernel_pca.tuned import Tuned
 from princomp.linalg import FloatArray, in_words, memory_limit as bytes_of

@@ -10,24 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from princomp.core import Fitted, is_a
+from princomp.core import Fitted, fitted_model, is_a
 from princomp.diagnostics import (
-    FEW_RESAMPLES,
     Bootstrap,
     bootstrap as compute_bootstrap,
     checked_level,
     fitted_of,
     frame_of,
-    is_quick,
     named_values,
     own_model,
+    quick_bootstrap,
     split_ids,
 )
 from princomp.errors import (
     MissingLibraryError,
     NotAvailableError,
     ParameterError,
-    PrincompError,
     ShapeError,
     invalid_value,
 )
@@ -260,11 +258,6 @@ def _bootstrap(
         return (None, "asked") if n == 0 else (compute_bootstrap(model, X, n=int(n)), "")
     if not rows.training:
         return None, "other rows"
-    if model.imputed_ is not None and model.imputed_.cells:
-        return None, "filled"
-    if not is_quick(len(rows.scores), model.n_features_in_):
-        return None, "slow"
-    try:
-        return compute_bootstrap(model, X, n=FEW_RESAMPLES), ""
-    except PrincompError as error:
-        return None, error.message  # it was not requested
+    return quick_bootstrap(
+        fitted_model(model), len(rows.scores), lambda n: compute_bootstrap(model, X, n=n)
+    )

@@ -86,7 +86,6 @@ def of_model(model: Any) -> dict[str, Any]:
     if not isinstance(found, PCAModel):
         return {"estimator": "RobustPCA", **_of_robust(model)}
     fitted = found.result
-    table = rates_table(model)[1]
     return {
         "estimator": found.schema.owner,
         "rows": fitted.n_samples,
@@ -95,9 +94,7 @@ def of_model(model: Any) -> dict[str, Any]:
         "id_column": found.schema.id_column,
         "n_components": fitted.k,
         "decision": None if fitted.decision is None else fitted.decision.to_dict(),
-        "eigenvalues": table[:, 0].tolist(),
-        "contribution_rate": table[:, 1].tolist(),
-        "accumulated_rate": table[:, 2].tolist(),
+        **_rates(model),
         "total_variance": fitted.spectrum.total,
         "noise_variance": fitted.noise_variance,
         "mean": fitted.mean.tolist(),
@@ -107,17 +104,20 @@ def of_model(model: Any) -> dict[str, Any]:
     }
 
 
+def _rates(model: Any) -> dict[str, list[float]]:
+    """The columns of the table of rates, by their names in documents."""
+    names = ("eigenvalues", "contribution_rate", "accumulated_rate")
+    return dict(zip(names, rates_table(model)[1].T.tolist(), strict=True))
+
+
 def _of_robust(model: RobustPCA) -> dict[str, Any]:
     """What a robust fit found; outliers are numbers of rows from 0."""
-    table = rates_table(model)[1]
     return {
         "rows": model.n_samples_,
         "columns": columns_of(model),
         "id_column": model.id_column_,
         "n_components": model.n_components_,
-        "eigenvalues": table[:, 0].tolist(),
-        "contribution_rate": table[:, 1].tolist(),
-        "accumulated_rate": table[:, 2].tolist(),
+        **_rates(model),
         "total_variance": model.total_variance_,
         "mean": model.mean_.tolist(),
         "scale": None if model.scale_ is None else model.scale_.tolist(),
@@ -130,7 +130,6 @@ def _of_robust(model: RobustPCA) -> dict[str, Any]:
 
 def _of_kernel(model: KernelPCA) -> dict[str, Any]:
     """What a kernel PCA found; variances are those of images in the feature space."""
-    table = rates_table(model)[1]
     error = model.approximation_error_
     return {
         "rows": model.n_samples_,
@@ -144,9 +143,7 @@ def _of_kernel(model: KernelPCA) -> dict[str, Any]:
         "approximation": model.approximation,
         "approximation_error": None if np.isnan(error) else error,
         "pre_image": model.pre_image,
-        "eigenvalues": table[:, 0].tolist(),
-        "contribution_rate": table[:, 1].tolist(),
-        "accumulated_rate": table[:, 2].tolist(),
+        **_rates(model),
         "total_variance": model.total_variance_,
         "plan": model.plan_.to_dict(),
         "certificate": model.certificate_.to_dict(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from princomp.linalg import EPS, FloatArray
 from princomp.summaries.blocks import block_rows, check_mergeable, merged_mean
 
 Names = tuple[str, ...] | None
+Kind = TypeVar("Kind", bound="Centred")
 
 # Units of rounding of a column's scatter below which a column may be constant.
 ROUNDING = 64
@@ -19,7 +21,10 @@ _SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 
 
 class Joined(NamedTuple):
-    """Rows and mean of two summaries together, and how far apart their means are."""
+    """Rows and mean of two summaries together, and how far apart their means are.
+
+    Or of one without the rows of the other: then ``between`` is negative.
+    """
 
     rows: float
     added: int
@@ -109,6 +114,55 @@ class Centred:
             mean, low = merged_mean(other.mean, other.mean_low, -delta, self.rows / rows)
         return Joined(rows, self.count + other.count, mean, low, delta, self.rows * share)
 
+    def _without(self, other: Centred) -> Joined | None:
+        """Return what a removal needs; None where none of the rows is removed, or all are.
+
+        Raises
+        ------
+        ShapeError
+            When more is removed than was there.
+        """
+        check_mergeable(self, other)
+        rows = self.rows - other.rows
+        if rows < -self.rows * EPS or (other.rows and not self.rows):
+            raise ShapeError(
+                f"cannot remove {other.rows:g} rows from {self.rows:g}",
+                hint="remove only rows that were added before",
+            )
+        if not other.rows or rows <= self.rows * EPS:
+            return None
+        offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
+        # With weights, a part of a removed row may remain.
+        plain = self.rows == self.count and other.rows == other.count
+        count = self.count - other.count if plain else self.count
+        # With δ = offset · rows(all)/rows(left), c·δδᵀ is this multiple of offset offsetᵀ.
+        return Joined(rows, count, mean, low, offset, -other.rows * (self.rows / rows))
+
+
+class OnDevice(Centred):
+    """Base of summaries on a device: pickled they are those of the host, and never copied."""
+
+    __slots__ = ()
+
+    on_device = True
+
+    def __reduce__(self) -> Any:
+        held = self.to_host()
+        return type(held), tuple(getattr(held, one.name) for one in fields(held))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+def as_kind(kind: type[Kind], summary: Centred, **changes: Any) -> Kind:
+    """Return a summary as one of class ``kind``: its fields are copied, or are in ``changes``."""
+    kept = {one.name for one in fields(kind)} - changes.keys()  # type: ignore[arg-type]
+    return kind(**{name: getattr(summary, name) for name in kept}, **changes)
+
 
 def alike(one: Centred, other: Centred) -> tuple[Any, Any]:
     """Two summaries converted to one kind: the less detailed of the two.
@@ -161,29 +215,6 @@ def column_name(names: Names, column: int | np.intp) -> str | int:
 
 
 # ---- removing rows: shared by the summaries that are groups ------------------------------
-
-
-def remaining_rows(whole: Centred, part: Centred) -> float:
-    """Rows that remain when those of ``part`` are removed from ``whole``.
-
-    Raises
-    ------
-    ShapeError
-        When more is removed than was there.
-    """
-    rows: float = whole.rows - part.rows
-    if rows < -whole.rows * EPS or (part.rows and not whole.rows):
-        raise ShapeError(
-            f"cannot remove {part.rows:g} rows from {whole.rows:g}",
-            hint="remove only rows that were added before",
-        )
-    return rows
-
-
-def remaining_count(whole: Centred, part: Centred) -> int:
-    """Number of rows that remain; with weights, a part of a removed row may remain."""
-    plain = whole.rows == whole.count and part.rows == part.count
-    return int(whole.count - part.count if plain else whole.count)
 
 
 def lost_by_removing(whole: Centred, part: Centred, left: FloatArray) -> FloatArray:

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from princomp.linalg import EPS, FloatArray
-from princomp.summaries.blocks import check_mergeable, merged_mean
+from princomp.summaries.blocks import merged_mean
 from princomp.summaries.centred import (
     Centred,
+    OnDevice,
     alike,
+    as_kind,
     check_remaining_scatter,
     constant_columns,
     lost_by_both,
     lost_by_removing,
     lost_by_zeroing,
-    remaining_count,
-    remaining_rows,
 )
 from princomp.summaries.device_sums import sums_of
 from princomp.summaries.moments import Moments
@@ -43,7 +43,7 @@ def moments_on(table: DeviceTable, *, drop: bool, precise: bool) -> tuple[Moment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeviceMoments(Moments):
+class DeviceMoments(OnDevice, Moments):
     """Moments with ``scatter`` on a device; their means and diagonal are on the host.
 
     They merge with Moments of either kind, and the result is on the device. Pickled or saved they
@@ -69,7 +69,6 @@ class DeviceMoments(Moments):
     of = staticmethod(Moments.of)
 
     kind = "Moments"
-    on_device = True
 
     @property
     def column_scatter(self) -> FloatArray:
@@ -78,11 +77,7 @@ class DeviceMoments(Moments):
 
     def to_host(self) -> Moments:
         """Return Moments in this process's memory: p² numbers are copied."""
-        scatter = self.space.get(self.scatter)
-        return Moments(
-            self.rows, self.count, self.mean, self.mean_low, scatter, self.unit, self.centred,
-            self.lost,
-        )  # fmt: skip
+        return as_kind(Moments, self, scatter=self.space.get(self.scatter))
 
     def on_same_device(self, other: Moments) -> DeviceMoments:
         """Copy the scatter of another summary to this device."""
@@ -94,13 +89,9 @@ class DeviceMoments(Moments):
 
     def _with(self, like: Moments, scatter: DeviceArray, **changed: Any) -> DeviceMoments:
         """Return moments with this scatter, and the rest from another summary."""
-        known = {
-            name: getattr(like, name)
-            for name in ("rows", "count", "mean", "mean_low", "unit", "centred", "lost")
-        }
         diagonal = self.space.get(self.space.diagonal(scatter))
-        known |= {"scatter": scatter, "space": self.space, "diagonal": diagonal, **changed}
-        return DeviceMoments(**known)
+        changed |= {"scatter": scatter, "space": self.space, "diagonal": diagonal}
+        return as_kind(DeviceMoments, like, **changed)
 
     def merge(self, other: Centred, *, overwrite: bool = False) -> Any:
         """Moments of the rows of both, on this device; of another kind, as Moments are."""
@@ -126,15 +117,12 @@ class DeviceMoments(Moments):
         ShapeError
             When more is removed than was there.
         """
-        check_mergeable(self, other)
-        rows = remaining_rows(self, other)
-        if not other.rows:
-            return self
-        if rows <= self.rows * EPS:
-            return Moments.empty(self.p)
-        offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        remaining = self._without(other)
+        if remaining is None:
+            return Moments.empty(self.p) if other.rows else self
+        rows, count, mean, low, delta, between = remaining
         scatter = self.scatter - self.on_same_device(other).scatter
-        self.space.add_outer(scatter, -other.rows * (self.rows / rows), self.space.put(offset))
+        self.space.add_outer(scatter, between, self.space.put(delta))
         # The rounding of the outer product is not symmetric, and may be large in the result.
         scatter = (scatter + scatter.T) * 0.5
         left = self.space.get(self.space.diagonal(scatter))
@@ -149,8 +137,7 @@ class DeviceMoments(Moments):
             kept[constant] = 0.0
             there = self.space.put(kept)
             scatter = scatter * there[:, None] * there
-        mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
-        count, unit = remaining_count(self, other), max(self.unit, other.unit)
+        unit = max(self.unit, other.unit)
         return self._with(
             self, scatter, rows=rows, count=count, mean=mean, mean_low=low, unit=unit, lost=lost
         )
@@ -175,13 +162,3 @@ class DeviceMoments(Moments):
         self.space.add_outer(scatter, self.rows, self.space.put(self.mean))
         zero = np.zeros(self.p)
         return self._with(self, scatter, mean=zero, mean_low=zero, centred=False)
-
-    def __reduce__(self) -> Any:
-        held = self.to_host()
-        return Moments, tuple(getattr(held, name) for name in Moments.__slots__)
-
-    def __copy__(self) -> DeviceMoments:
-        return self
-
-    def __deepcopy__(self, memo: object) -> DeviceMoments:
-        return self

@@ -9,7 +9,7 @@ import numpy as np
 
 from princomp.linalg import FloatArray
 from princomp.summaries.blocks import merged_mean, sum_overflow
-from princomp.summaries.centred import Centred
+from princomp.summaries.centred import Centred, OnDevice, as_kind
 from princomp.summaries.device_sums import counted_rows, first_fault
 from princomp.summaries.space import DeviceArray, DeviceTable, Space
 from princomp.summaries.triangle import Triangle
@@ -20,7 +20,7 @@ _PANEL, _FEW_COLUMNS = 2048, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeviceTriangle(Triangle):
+class DeviceTriangle(OnDevice, Triangle):
     """A Triangle with ``factor`` on a device; its means are on the host.
 
     Merged or pickled it is a plain Triangle: factors are small compared with the rows.
@@ -39,7 +39,6 @@ class DeviceTriangle(Triangle):
     of = staticmethod(Triangle.of)
 
     kind = "Triangle"
-    on_device = True
 
     @property
     def column_scatter(self) -> FloatArray:
@@ -48,17 +47,7 @@ class DeviceTriangle(Triangle):
 
     def to_host(self) -> Triangle:
         """Return a Triangle in this process's memory."""
-        factor = self.space.get(self.factor)
-        return Triangle(
-            self.rows,
-            self.count,
-            self.mean,
-            self.mean_low,
-            factor,
-            self.centred,
-            self.unit,
-            self.lost,
-        )
+        return as_kind(Triangle, self, factor=self.space.get(self.factor))
 
     def merge(self, other: Centred) -> Any:
         """Triangle of the rows of both; of another kind, where ``other`` has less detail."""
@@ -80,16 +69,6 @@ class DeviceTriangle(Triangle):
         factor = _compressed(self.space, [self.factor, mean[None, :]])
         zero = np.zeros(self.p)
         return replace(self, mean=zero, mean_low=zero, factor=factor, centred=False)
-
-    def __reduce__(self) -> Any:
-        held = self.to_host()
-        return Triangle, tuple(getattr(held, name) for name in Triangle.__slots__)
-
-    def __copy__(self) -> DeviceTriangle:
-        return self
-
-    def __deepcopy__(self, memo: object) -> DeviceTriangle:
-        return self
 
 
 def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:

@@ -18,25 +18,17 @@ from princomp.linalg import (
     two_sum,
 )
 from princomp.summaries.block_moments import check_in_range, is_few_stored, moments_of, unit_of
-from princomp.summaries.blocks import (
-    Block,
-    Weights,
-    check_mergeable,
-    checked_block,
-    is_sparse,
-    merged_mean,
-)
+from princomp.summaries.blocks import Block, Weights, checked_block, is_sparse
 from princomp.summaries.centred import (
     ROUNDING,
     Centred,
     alike,
+    as_kind,
     check_remaining_scatter,
     constant_columns,
     lost_by_both,
     lost_by_removing,
     lost_by_zeroing,
-    remaining_count,
-    remaining_rows,
 )
 from princomp.summaries.columns import Columns
 
@@ -153,10 +145,7 @@ class Moments(Centred):
 
     def converted(self, other: Centred) -> Moments:
         """Convert a summary with more detail to Moments."""
-        return Moments(
-            other.rows, other.count, other.mean, other.mean_low, other.scatter, other.unit,
-            other.centred, other.lost,
-        )  # fmt: skip
+        return as_kind(Moments, other)
 
     @property
     def column_scatter(self) -> FloatArray:
@@ -200,16 +189,12 @@ class Moments(Centred):
         """
         if type(other) is not Moments:
             return other.on_same_device(self).remove(other)
-        check_mergeable(self, other)
-        rows = remaining_rows(self, other)
-        if not other.rows:
-            return self
-        if rows <= self.rows * EPS:
-            return Moments.empty(self.p)
-        offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
+        remaining = self._without(other)
+        if remaining is None:
+            return Moments.empty(self.p) if other.rows else self
+        rows, count, mean, low, delta, between = remaining
         scatter = self.scatter - other.scatter
-        # With δ = offset · rows(all)/rows(left), c·δδᵀ is this multiple of offset offsetᵀ.
-        add_outer(scatter, -other.rows * (self.rows / rows), offset)
+        add_outer(scatter, between, delta)
         # The rounding of the outer product is not symmetric, and may be large in the result.
         scatter = (scatter + scatter.T) * 0.5
         slack = check_remaining_scatter(self, other, scatter.diagonal())
@@ -221,8 +206,7 @@ class Moments(Centred):
             scatter[few, few] = np.maximum(scatter[few, few], slack[few] / ROUNDING)
             scatter[constant] = 0.0
             scatter[:, constant] = 0.0
-        mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
-        count, unit = remaining_count(self, other), max(self.unit, other.unit)
+        unit = max(self.unit, other.unit)
         return Moments(rows, count, mean, low, scatter, unit, self.centred, lost)
 
     def faded(self, factor: float) -> Moments:
@@ -254,7 +238,7 @@ class _Upper(Moments):
     def to_host(self) -> Moments:
         """Return Moments with a symmetric scatter, in the same memory."""
         wide.mirror(self.scatter)
-        return Moments(*(getattr(self, name) for name in Moments.__slots__))
+        return as_kind(Moments, self)
 
 
 def _added(

@@ -7,7 +7,7 @@ scatter S, so it merges as the scatter does, in p·l numbers instead of p².
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,23 +16,15 @@ import numpy as np
 from princomp.errors import ShapeError
 from princomp.kernels import native
 from princomp.linalg import EPS, FloatArray
-from princomp.summaries.blocks import (
-    Block,
-    Weights,
-    check_mergeable,
-    checked_block,
-    is_sparse,
-    merged_mean,
-)
+from princomp.summaries.blocks import Block, Weights, check_mergeable, checked_block, is_sparse
 from princomp.summaries.centred import (
     Centred,
     Joined,
     alike,
+    as_kind,
     check_remaining_scatter,
     lost_by_both,
     lost_by_removing,
-    remaining_count,
-    remaining_rows,
 )
 from princomp.summaries.centred_rows import CentredRows, safe_exponent
 from princomp.summaries.columns import Columns
@@ -134,31 +126,18 @@ class Sketch(Centred):
     @property
     def columns(self) -> Columns:
         """Mean and scatter of each column alone."""
-        return Columns(
-            self.rows, self.count, self.mean, self.mean_low, self.column_scatter, self.centred
-        )
+        return as_kind(Columns, self)
 
     def converted(self, other: Centred) -> Sketch:
         """Convert a summary with more detail to a sketch in the same directions."""
-        columns = Columns(
-            other.rows, other.count, other.mean, other.mean_low, np.array(other.column_scatter),
-            other.centred,
-        )  # fmt: skip
+        columns = as_kind(Columns, other, column_scatter=np.array(other.column_scatter))
         product = other.times(self.directions)
         return self._of(columns, product=product, unit=other.unit, lost=other.lost)
 
     def _of(self, columns: Columns, **changes: Any) -> Sketch:
         """Return a sketch of other rows, which ``columns`` summarises."""
-        return replace(
-            self,
-            rows=columns.rows,
-            count=columns.count,
-            mean=columns.mean,
-            mean_low=columns.mean_low,
-            column_scatter=columns.column_scatter,
-            centred=columns.centred,
-            **changes,
-        )
+        known = {one.name: getattr(columns, one.name) for one in fields(columns)}
+        return replace(self, **known, **changes)
 
     def merge(self, other: Centred) -> Sketch:
         """Sketch of the rows of both; ``other`` may be of any kind."""
@@ -200,19 +179,15 @@ class Sketch(Centred):
             When more is removed than was there.
         """
         self._check_alike(other)
-        rows = remaining_rows(self, other)
-        if not other.rows:
-            return self
-        if rows <= self.rows * EPS:
-            return SketchOf(self.width, self.seed).empty(self.p)
-        offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
-        between = other.rows * (self.rows / rows)
+        remaining = self._without(other)
+        if remaining is None:
+            return SketchOf(self.width, self.seed).empty(self.p) if other.rows else self
+        rows, count, mean, low, delta, between = remaining
         product = self.product - other.product
-        self._add_outer(-between, offset, product)
-        scatter = self.column_scatter - other.column_scatter - between * offset**2
+        self._add_outer(between, delta, product)
+        scatter = self.column_scatter - other.column_scatter + between * delta**2
         scatter[scatter <= check_remaining_scatter(self, other, scatter)] = 0.0
-        mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
-        columns = Columns(rows, remaining_count(self, other), mean, low, scatter, self.centred)
+        columns = Columns(rows, count, mean, low, scatter, self.centred)
         unit, lost = max(self.unit, other.unit), lost_by_removing(self, other, scatter)
         return self._of(columns, product=product, unit=unit, lost=lost)
 

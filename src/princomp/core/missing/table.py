@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,8 +96,8 @@ def completed(
         )
     table = data[used].astype(np.float64)
     _refuse_extremes(table, inside, method)
-    fill = _fill_by_em if method == "em" else _fill_by_nipals
-    ended = fill(table, inside, share, k, scale, centred, names, constant)
+    divisors_of = partial(_divisors, scale=scale, names=names, constant=constant)
+    ended = _fill(table, inside, share, method, k, centred, divisors_of)
     rows = int(np.count_nonzero(inside.any(axis=1)))
     filled = Filled(method, cells, cells / inside.size, rows, *ended)
     if not ended.converged:
@@ -124,47 +126,32 @@ def _check_count(k: int, shape: tuple[int, ...], method: str) -> None:
         )
 
 
-def _fill_by_em(
+def _fill(
     table: FloatArray,
     holes: NDArray[np.bool_],
     weights: Weights,
+    method: str,
     k: int,
-    scale: Any,
     centred: bool,
-    names: Names,
-    constant: str,
+    divisors_of: Callable[..., FloatArray | None],
 ) -> Ended:
-    """Fill the holes in place, starting with means; divisors change in each iteration."""
+    """Fill the holes in place.
 
-    def divisor_of(now: FloatArray) -> FloatArray | None:
-        if scale is None:
-            return None
-        return _divisors(scale, now, Columns.of(now, weights), names, constant)
-
-    mean = _known_columns(table, holes, weights).mean if centred else np.zeros(table.shape[1])
-    table[holes] = np.broadcast_to(mean, table.shape)[holes]
-    with one_blas_thread():
-        return fill_by_em(table, holes, weights, k, divisor_of=divisor_of, centred=centred)
-
-
-def _fill_by_nipals(
-    table: FloatArray,
-    holes: NDArray[np.bool_],
-    weights: Weights,
-    k: int,
-    scale: Any,
-    centred: bool,
-    names: Names,
-    constant: str,
-) -> Ended:
-    """Fill the holes in place; divisors are computed once, from the known cells."""
+    ``"em"`` starts with means, and divisors change in each iteration; for ``"nipals"`` they are
+    computed once, from the known cells.
+    """
     p = table.shape[1]
     known = _known_columns(table, holes, weights)
     mean = np.asarray(known.mean) if centred else np.zeros(p)
-    divisor = _divisors(scale, table, known, names, constant)
-    divisor = np.ones(p) if divisor is None else divisor
+    if method == "nipals":
+        divisor = divisors_of(table, weights, known)
+        divisor = np.ones(p) if divisor is None else divisor
+        with one_blas_thread():
+            return fill_by_nipals(table, holes, weights, k, mean=mean, divisor=divisor)
+    table[holes] = np.broadcast_to(mean, table.shape)[holes]
     with one_blas_thread():
-        return fill_by_nipals(table, holes, weights, k, mean=mean, divisor=divisor)
+        divisor_of = partial(divisors_of, weights=weights)
+        return fill_by_em(table, holes, weights, k, divisor_of=divisor_of, centred=centred)
 
 
 def _refuse_extremes(table: FloatArray, holes: NDArray[np.bool_], method: str) -> None:
@@ -234,13 +221,20 @@ def _known_columns(table: FloatArray, holes: NDArray[np.bool_], weights: Weights
 
 
 def _divisors(
-    scale: Any, table: FloatArray, columns: Columns, names: Names, constant: str
+    table: FloatArray,
+    weights: Weights,
+    known: Columns | None = None,
+    *,
+    scale: Any,
+    names: Names,
+    constant: str,
 ) -> FloatArray | None:
-    """Compute the divisors of the columns of a table, ignoring NaN."""
-    extremes = _extremes(table) if isinstance(scale, str) and scale == "range" else None
+    """Compute the divisors of the columns of a table; with NaN in it from its known cells."""
+    if scale is None:
+        return None
+    columns = Columns.of(table, weights) if known is None else known
+    extremes = None
+    if isinstance(scale, str) and scale == "range":
+        ends = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
+        extremes = Extremes(float(len(table)), *ends)
     return divisors(scale, columns, extremes, names, constant)
-
-
-def _extremes(table: FloatArray) -> Extremes:
-    low, high = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
-    return Extremes(float(len(table)), low.astype(np.float64), high.astype(np.float64))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.context import FIRST_GUESS, FitContext, safe_divisor
+from princomp.core.component_count import FIRST_GUESS
+from princomp.core.context import FitContext, safe_divisor
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Solution
 from princomp.engines import drop_incomplete

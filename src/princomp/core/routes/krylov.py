@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from princomp.core.context import FIRST_GUESS, ComponentCount, FitContext, safe_divisor
+from princomp.core.component_count import FIRST_GUESS, ComponentCount
+from princomp.core.context import FitContext, safe_divisor
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Cost, Solution
 from princomp.core.routes.centred import drop_rows

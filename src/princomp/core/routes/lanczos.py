@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from princomp.core.context import FIRST_GUESS, FitContext
+from princomp.core.component_count import FIRST_GUESS
+from princomp.core.context import FitContext
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Abandoned, Cost, Route, Solution
 from princomp.core.routes.centred import CentredFit, panels_in_flight

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from princomp.core.context import ComponentCount, FitContext, rows_in_flight
+from princomp.core.component_count import ComponentCount
+from princomp.core.context import FitContext, rows_in_flight
 from princomp.core.problem import Problem
 from princomp.core.routes.base import Abandoned, Cost, Solution
 from princomp.kernels import chunk_bytes, name_in_use, packed_bytes

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from princomp.core import PCAModel
 from princomp.diagnostics.resampling.intervals import Bootstrap
 from princomp.diagnostics.resampling.resamples import Resamples, Table, resample
 from princomp.engines import ProgressCallback, ProgressReporter
-from princomp.errors import ParameterError, ShapeError
+from princomp.errors import ParameterError, PrincompError, ShapeError
 from princomp.linalg import FloatArray, one_blas_thread
 
 # Most loadings of all resamples together: 1 GB.
 _MOST_NUMBERS = 2**27
 # A bootstrap that was not requested: its resamples, the multiplications that it may take (about
 # half a second), and how many drawing a row counts for, and decomposing a scatter, times p³.
-FEW_RESAMPLES, _QUICK, _DRAWN, _DECOMPOSED = 200, 2e9, 100, 10
+_FEW, _QUICK, _DRAWN, _DECOMPOSED = 200, 2e9, 100, 10
 
 
 def bootstrap_of(
@@ -81,9 +83,34 @@ def bootstrap_of(
     )
 
 
-def is_quick(rows: int, p: int) -> bool:
-    """Whether a bootstrap of FEW_RESAMPLES resamples takes less than about half a second."""
-    return FEW_RESAMPLES * (rows * (p**2 + _DRAWN) + _DECOMPOSED * p**3) <= _QUICK
+def quick_bootstrap(
+    model: PCAModel, rows: int, compute: Callable[[int], Bootstrap]
+) -> tuple[Bootstrap | None, str]:
+    """Compute a bootstrap that was not requested, if that takes less than about half a second.
+
+    Parameters
+    ----------
+    model : PCAModel
+    rows : int
+        Number of rows.
+    compute : callable
+        Computes a bootstrap of so many resamples.
+
+    Returns
+    -------
+    Bootstrap or None
+    str
+        Why there is none: "filled", "slow" or the message of an error.
+    """
+    filled, p = model.result.filled, model.schema.p
+    if filled is not None and filled.cells:
+        return None, "filled"
+    if _FEW * (rows * (p**2 + _DRAWN) + _DECOMPOSED * p**3) > _QUICK:
+        return None, "slow"
+    try:
+        return compute(_FEW), ""
+    except PrincompError as error:
+        return None, error.message
 
 
 def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Table:

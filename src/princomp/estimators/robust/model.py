@@ -144,16 +144,6 @@ class RobustModel(FittedModel[RobustFit]):
 
     missing: ClassVar[str] = "error"
 
-    @property
-    def k(self) -> int:
-        """Number of components."""
-        return self.result.k
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows of the fit."""
-        return self.result.n_samples
-
     def block_scores(self, rows: FloatArray) -> FloatArray:
         """Compute scores of rows in memory."""
         fit = self.result
