@@ -82,9 +82,7 @@ def test_scores_are_written_in_every_format_chunk_by_chunk(
         assert table.ids.tolist() == IDS
     back = princomp("inverse", "m.pca", f"s.{ending}", "-o", f"back.{ending}")
     assert (back.code, back.out, back.err) == (0, "", "")
-    np.testing.assert_allclose(
-        read_whole(f"back.{ending}", **named).data, X, rtol=0, atol=1e-12
-    )
+    np.testing.assert_allclose(read_whole(f"back.{ending}", **named).data, X, rtol=0, atol=1e-12)
 
 
 def test_without_scores_two_tables_and_the_model_are_left(princomp, tmp_path, large):
