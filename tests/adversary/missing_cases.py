@@ -68,7 +68,8 @@ def _fixed(model, table, weights, known, rows):
 
     The table is stored in the precision of the rows, and a step squares its singular values: so
     there is rounding of n units of both, relative to the size of a cell and of the table. A step
-    carries the rounding of one analysed column into all others.
+    carries the rounding of one analysed column into all others, and turns the first axis by its
+    share of the deviation along it, which moves the rows far from the mean most.
     """
     step = _step(model, table, weights)
     moved = np.where(known, 0, step.fit - table) / step.divisor
@@ -77,7 +78,9 @@ def _fixed(model, table, weights, known, rows):
     size = np.abs(table.astype(LONG)).max(axis=0)
     rounding = ((stored + EPS * max(table.shape)) * size + tiny) / step.divisor
     rounding = np.sqrt((rounding**2).sum()) * _gap(model)
-    claim = np.full(table.shape[1], CLOSE * step.spread + rounding)
+    first = max(step.spread, np.sqrt(LONG(model.explained_variance_.max(initial=0))))
+    turned = rounding / max(first, tiny) * step.lengths
+    claim = (CLOSE * step.spread + rounding + turned)[:, None] * np.ones(table.shape[1])
     out = [compared("a step of EM", moved, claim, lambda _: f"{float(np.abs(moved).max()):.1e}")]
     again = np.where(known, 0, model.impute(rows) - table) / step.divisor
     # A row whose steps shrink by a rate is as far from its end as its last step over 1 − rate.
@@ -99,13 +102,17 @@ def _gap(model):
 
 
 class _Step(NamedTuple):
-    """The fit of shrunk components to a table, and the spread of its analysed columns."""
+    """The fit of shrunk components to a table, and the spread of its analysed columns.
+
+    ``lengths`` are those of its analysed rows.
+    """
 
     fit: np.ndarray
     spread: float
     divisor: np.ndarray
     axes: np.ndarray
     factors: np.ndarray
+    lengths: np.ndarray
 
     def rate(self, known):
         """How much of a change of the missing cells of a row is left after a step."""
@@ -125,9 +132,10 @@ def _step(model, table, weights):
     divisor = divisor_of(model.scale, columns, table)
     about = (wide - mean) / divisor
     spread = np.sqrt((weight @ (about**2)).sum() / total / wide.shape[1])
+    lengths = np.sqrt((about**2).sum(axis=1))
     if not k or not spread > 0:
         none = np.zeros((0, wide.shape[1]), LONG)
-        return _Step(np.broadcast_to(mean, wide.shape), spread, divisor, none, none[:, 0])
+        return _Step(np.broadcast_to(mean, wide.shape), spread, divisor, none, none[:, 0], lengths)
     matrix = about * np.sqrt(weight)[:, None]
     ((sigma, axes),) = svd_of([matrix])
     if axes is None:
@@ -138,7 +146,7 @@ def _step(model, table, weights):
     factors = _factors(sigma**2, k, total, wide.shape[1], model.center)
     factors = np.where(sigma[:k] > 1e3 * LONG_EPS * sigma[0], factors, 0)  # the others are rounding
     fit = ((about @ axes[:k].T) * factors) @ axes[:k] * divisor + mean
-    return _Step(fit, spread, divisor, axes[:k], factors)
+    return _Step(fit, spread, divisor, axes[:k], factors, lengths)
 
 
 def _factors(squares, k, total, p, centred):

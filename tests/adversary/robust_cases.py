@@ -198,6 +198,10 @@ def _equivariant(model, rows, options, power, order):
     if rows.dtype.kind != "f" or rows.dtype == np.float16:
         return []
     wide = rows.astype(np.float64)
+    # LAPACK divides matrices beyond 1e146 or so by what is no power of two.
+    size = float(((wide - np.median(wide, axis=0)) ** 2).sum())
+    if not 1e-140 < size < 1e140 or not 1e-140 < size * 4.0**power < 1e140:
+        return []
     try:
         other = RobustPCA(**options).fit(wide * 2.0**power)
         same = RobustPCA(**options).fit(wide)
