@@ -270,7 +270,7 @@ def _kernel_of(function):
 def _divided(function, rows):
     """Rows in extended precision, shifted before they are divided, which loses no digit."""
     wide = (rows.toarray() if sp.issparse(rows) else rows).astype(LONG)
-    if function.shift is not None and function.of_differences:
+    if function.shift is not None and function.shift_invariant:
         wide = wide - function.shift
     return wide if function.divisors is None else wide / function.divisors.astype(LONG)
 

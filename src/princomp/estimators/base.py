@@ -22,14 +22,13 @@ M = TypeVar("M", bound=FittedModel[Any], covariant=True)
 
 
 class TableEstimator(Generic[M]):
-    """An estimator of tables: it has a schema and a result, and replaces both at once.
+    """An estimator of tables, with a schema and a result.
 
     A subclass defines ``__fitted_model__``, from which scores follow, and ``_contents``, which
     is what its file holds.
     """
 
-    # Both are missing before a fit, and replaced when a new one is complete: a fit that fails
-    # leaves the earlier one.
+    # A fit sets both, once it has succeeded; a failed fit leaves the previous ones.
     _schema: TableSchema
     _fitted: Any
 
@@ -38,7 +37,8 @@ class TableEstimator(Generic[M]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # scikit-learn wraps these methods to make frames, which would read an engine's table.
+        # scikit-learn wraps these methods for set_output, which would load a table of Dask or Spark
+        # into memory: the unwrapped method is called for those.
         for name in ("transform", "fit_transform"):
             wrapped = cls.__dict__.get(name)
             if hasattr(wrapped, "__wrapped__"):
@@ -136,7 +136,10 @@ class TableEstimator(Generic[M]):
         return model.scores(data, origin, names=self._component_names, frame=frame)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the components: PC1, PC2, …; with ``component_names="sklearn"`` pca0, pca1, ….
+        """Names of the components: PC1, PC2, ….
+
+        With ``component_names="sklearn"`` they are the class name in lower case and a number, as
+        in scikit-learn: pca0, pca1, … or kernelpca0, ….
 
         Parameters
         ----------
@@ -147,7 +150,7 @@ class TableEstimator(Generic[M]):
         -------
         ndarray of str of shape (k,)
         """
-        # That of ClassNamePrefixFeaturesOutMixin.
+        # Implemented by ClassNamePrefixFeaturesOutMixin.
         names: NDArray[Any] = super().get_feature_names_out(input_features)  # type: ignore[misc]
         if self.component_names == "sklearn":
             return names
@@ -224,7 +227,7 @@ def _no_attribute(estimator: object, name: str) -> AttributeError:
 
 
 def output_wanted(estimator: Any) -> str:
-    """What ``set_output``, or scikit-learn's configuration, says of ``transform``."""
+    """Container that ``set_output``, or scikit-learn's configuration, chooses for ``transform``."""
     own: dict[str, str] = estimator.__dict__.get("_sklearn_output_config", {})
     return own.get("transform") or str(get_config()["transform_output"])
 
@@ -234,7 +237,7 @@ def _not_for_engines(wrapped: Any) -> Any:
 
     @wraps(wrapped)
     def method(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        # With comm, an error in the rows of one rank must reach all: rows are read later.
+        # With comm, X is not opened here: an error on one rank must be reported to all ranks.
         rows = None if options.get("comm") is not None else as_distributed(X)
         chosen = wrapped if rows is None else wrapped.__wrapped__
         return chosen(self, X, *args, **options)

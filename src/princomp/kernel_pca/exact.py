@@ -158,7 +158,7 @@ def solve_rows(
     MemoryLimitError, NotFiniteError, DataError
     """
     function, limit = parameters.function(rows), parameters.limit
-    if function.of_differences and (shift := shift_of(rows)) is not None:
+    if function.shift_invariant and (shift := shift_of(rows)) is not None:
         function = function.about(shift)
     wanted, n, solver = parameters.n_components, rows.shape[0], parameters.solver
     check_memory(n, wanted, solver, limit)

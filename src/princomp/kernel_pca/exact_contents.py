@@ -148,7 +148,7 @@ def _restored_function(words: Document, arrays: Arrays) -> KernelFunction:
         divisors=arrays.get("divisors"),
     )
     if (function.takes_gamma and function.gamma is None) or not (
-        shift is None or function.of_differences
+        shift is None or function.shift_invariant
     ):
         raise ModelFileError(f"its kernel {function.name!r} does not go with gamma and shift")
     return function

@@ -1,8 +1,9 @@
 """Kernel functions, evaluated one tile of the kernel matrix at a time.
 
-Kernels that are functions of inner products are evaluated in two steps: each row becomes a side,
-once, and a tile is a product of two matrices of sides with a function applied to each entry. For
-the Gaussian the sides (2γx, −γ‖x‖², 1) and (y, 1, −γ‖y‖²) have the product −γ‖x − y‖².
+Kernels that are functions of inner products are evaluated in two steps: rows are prepared once as
+the left and right factors ("sides") of a matrix product, and a tile is such a product with a
+function applied to each entry. For the Gaussian the sides (2γx, −γ‖x‖², 1) and (y, 1, −γ‖y‖²) have
+the product −γ‖x − y‖².
 """
 
 from __future__ import annotations
@@ -20,10 +21,8 @@ from princomp.io import RowArray
 from princomp.linalg import EPS, FloatArray
 from princomp.summaries import Columns, full_columns, is_sparse, with_centred_columns
 
-# Rows in memory, dense or sparse.
-
-# Kernels computed from products of rows; scikit-learn computes the others entry by entry.
 POLYNOMIALS = ("poly", "polynomial")
+# Kernels computed from products of rows; scikit-learn computes the others entry by entry.
 _PRODUCTS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
 # Kernels of which an entry has a larger relative error than the sum that it is computed from.
 _MAGNIFYING = ("rbf", "laplacian", "sigmoid", *POLYNOMIALS)
@@ -32,7 +31,7 @@ KERNELS = (*_PRODUCTS, "laplacian", "chi2", "additive_chi2")
 _BUFFER = 8192
 # Squared lengths from here to its inverse lose no digit.
 _SMALLEST_SQUARE = 1e-280
-# Rows whose distances are compared: a million pairs give the median to three digits.
+# Rows whose distances are compared: they give the median to about 1%.
 _MEDIAN_ROWS = 1500
 _WITH_GAMMA = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
 
@@ -69,7 +68,7 @@ class KernelFunction:
     parameters : dict
         Keyword arguments of ``call``.
     shift : ndarray of shape (p,), optional
-        Subtracted from all rows. Kernels of differences do not change, and large numbers no
+        Subtracted from all rows. The centred kernel matrix does not change, and large numbers no
         longer cancel.
     divisors : ndarray of shape (p,), optional
         Divisors of the columns: the kernel is evaluated for scaled rows.
@@ -90,7 +89,7 @@ class KernelFunction:
         return self.name in _PRODUCTS
 
     @property
-    def of_differences(self) -> bool:
+    def shift_invariant(self) -> bool:
         """Whether the centred kernel does not change when all rows are shifted."""
         return self.name in ("linear", "rbf", "laplacian")
 
@@ -100,13 +99,13 @@ class KernelFunction:
         return self.name in _WITH_GAMMA
 
     def entry_error(self, rows: RowArray, dtype: npt.DTypeLike) -> float:
-        """Bound the error of an entry of the kernel matrix of rows, relative to the largest one.
+        """Estimate the error of an entry of the kernel matrix of rows, relative to the largest one.
 
-        Sums of p products have an error of about √p units (Higham & Mary 2019), which a power and
-        a hyperbolic tangent magnify by their slope; an exponential has that of its argument.
-        Kernels of differences subtract squares or sums about the mean of the rows, in float64, so
-        the error of their argument is relative to those of the farthest row, also between near
-        rows.
+        A sum of p products has an error of about √p units (Higham & Mary 2019). A power and a
+        hyperbolic tangent multiply it by their derivative. In an exponential, the absolute error
+        of the argument becomes the relative error of the value; the argument of "rbf" and
+        "laplacian" is a difference of squares or sums about the mean of the rows, in float64, so
+        between near rows, too, its error is relative to the farthest row.
         """
         unit = float(np.finfo(dtype).eps)
         if self.gamma is None or self.name not in _MAGNIFYING:
@@ -117,9 +116,10 @@ class KernelFunction:
         else:
             size = float(_squares(rows).max())
         size *= self.gamma
-        if self.of_differences:
+        if self.shift_invariant:
             return max(unit, EPS * size)
         unit *= float(np.sqrt(rows.shape[1]))
+        # A NumPy scalar: division by zero gives inf.
         terms, value = np.float64(size + abs(self.coef0)), abs(size + self.coef0)
         if terms == 0:
             return unit
@@ -130,7 +130,7 @@ class KernelFunction:
 
     def about(self, shift: FloatArray) -> KernelFunction:
         """Return this kernel for rows minus ``shift`` if it is one of differences, else itself."""
-        return replace(self, shift=shift) if self.of_differences else self
+        return replace(self, shift=shift) if self.shift_invariant else self
 
     def sides(self, rows: RowArray) -> Sides:
         """Prepare rows (m, p), dense or CSR, for ``tile``."""
@@ -298,7 +298,7 @@ def _product(left: RowArray, right: RowArray) -> FloatArray:
 
 
 def median_gamma(rows: RowArray, *, seed: int = 0) -> float:
-    """1 / (2 m²), with m the median distance between two different rows.
+    """Return 1 / (2 m²), with m the median distance over all pairs of rows.
 
     The heuristic of Gretton et al. (2012): the Gaussian's width is then a typical distance.
     Of more than 1,500 rows a random sample of 1,500 is used.
@@ -311,7 +311,7 @@ def median_gamma(rows: RowArray, *, seed: int = 0) -> float:
     Raises
     ------
     DataError
-        If at least half of the pairs of rows are equal.
+        For one row, and if at least half of the pairs of rows are equal.
     """
     n = rows.shape[0]
     if n > _MEDIAN_ROWS:
@@ -321,8 +321,10 @@ def median_gamma(rows: RowArray, *, seed: int = 0) -> float:
     rows = rows.astype(np.float64)
     if not is_sparse(rows):
         rows = rows - rows.mean(axis=0)
+    if rows.shape[0] < 2:
+        raise DataError("gamma='median' needs at least two rows", hint="give gamma a number")
     distances = euclidean_distances(rows)[np.triu_indices(rows.shape[0], 1)]
-    median = float(np.median(distances)) if distances.size else 0.0
+    median = float(np.median(distances))
     if not median > 0:
         raise DataError(
             "gamma='median' needs distinct rows, and at least half of the pairs of rows are equal",

@@ -1,5 +1,5 @@
-// Exact values with a bound of what a kernel's arithmetic may be off by, in any order of sums, with
-// products fused or not.
+// Reference values in long double, with a bound of a kernel's rounding error for any order of sums,
+// with or without fused multiply-adds.
 #pragma once
 
 #include "input.hpp"
@@ -12,7 +12,8 @@ template <class T> constexpr real UNIT = std::numeric_limits<T>::epsilon() / 2;
 template <class T> constexpr real LEAST = std::numeric_limits<T>::denorm_min();
 template <class T> constexpr real MOST = std::numeric_limits<T>::max();
 
-// Where `off` is not finite, intermediate results may overflow: then any result will do.
+// Where `off` is not finite, intermediate results may overflow: then any result is accepted, but for
+// a `value` that is not finite only one that is not finite either.
 struct Near {
     real value = 0, off = 0;
     real size() const { return std::fabs(value) + off; }
@@ -36,7 +37,8 @@ template <class T> Near over(Near a, real b) {
 }
 template <class T> Near cast(Near a) { return rounded<T>(a.value, a.off); }
 
-// A sum in T, in any order.
+// A sum in T, in any order. The first-order bound, count · UNIT · size, is raised by a tenth for the
+// higher orders; partial sums of more than half the range may overflow.
 template <class T> struct Total {
     real value = 0, size = 0, off = 0;
     index count = 0;
@@ -62,7 +64,7 @@ inline void near(real got, Near wanted, const char *what, index i = 0, index j =
     std::abort();
 }
 
-// To the bit, but for what a NaN holds.
+// Bitwise equal; all NaNs are equal.
 template <class T> bool same(T a, T b) {
     return (std::isnan(a) && std::isnan(b)) || !std::memcmp(&a, &b, sizeof(T));
 }

@@ -30,7 +30,7 @@ _AHEAD = 2**25
 class _InFile(ColumnarSource):
     """Rows of a file."""
 
-    def found_states(self) -> tuple[FileState, ...]:
+    def current_states(self) -> tuple[FileState, ...]:
         """The file as it is now."""
         with reading(self._where, KIND):
             return (FileState.of(self.file),)
@@ -48,7 +48,7 @@ class _ParquetSource(_InFile):
         super().__init__(schema, selection, str(path), self._begins[-1], whole)
         # Of the file, as the sizes of its columns cannot be asked for: of damaged metadata,
         # pyarrow ends the process there.
-        self.nbytes = self.found_states()[0].size
+        self.nbytes = self.current_states()[0].size
 
     def _batches(self, names: list[str], start: int) -> Batches:
         # The group of row ``start``; those without rows are passed over by the way.
@@ -96,7 +96,7 @@ class _ArrowSource(_InFile):
             # Streams do not know their rows, and older versions of pyarrow do not say them.
             rows = reader.count_rows() if hasattr(reader, "count_rows") else None
         super().__init__(schema, selection, str(path), rows, whole)
-        self.nbytes = self.found_states()[0].size
+        self.nbytes = self.current_states()[0].size
 
     def _batches(self, names: list[str], start: int) -> Batches:
         import pyarrow as pa

@@ -159,7 +159,7 @@ class DelimitedSource(Source):
         line = partial(line_of, self._dialect, names=self._lines)
         return Origin(self.file, line if self.repeatable else None)
 
-    def found_states(self) -> tuple[FileState, ...]:
+    def current_states(self) -> tuple[FileState, ...]:
         """The file as it is now; none where rows are seen once."""
         if not self.repeatable:
             return ()

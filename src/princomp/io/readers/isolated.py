@@ -117,7 +117,7 @@ class IsolatedSource(Source):
             problem = f"the process that read it sent invalid data ({error})"
             raise malformed(self._path, problem, _HINT) from None
 
-    def found_states(self) -> tuple[FileState, ...]:
+    def current_states(self) -> tuple[FileState, ...]:
         """State of the file; none of a folder, whose header is compared in each pass."""
         return (FileState.of(self._path),) if self._path.is_file() else ()
 

@@ -234,7 +234,7 @@ class NpySource(Source):
     def _cell(self, first: int, index: tuple[int, ...]) -> tuple[str, int]:
         return str(self._indices[index[1]]), first + index[0]
 
-    def found_states(self) -> tuple[FileState, ...]:
+    def current_states(self) -> tuple[FileState, ...]:
         """The file as it is now."""
         with reading(self.path, _KIND):
             return (FileState.of(self.path),)

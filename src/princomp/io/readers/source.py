@@ -60,7 +60,7 @@ class Chunk(NamedTuple):
 
 
 class FileState(NamedTuple):
-    """State of a file: its name, size and modification time. If it changed, so did the rows."""
+    """Name, size and modification time of a file. If any of them differs, the file has changed."""
 
     file: str
     size: int
@@ -84,10 +84,10 @@ def refuse_changed(before: tuple[FileState, ...], now: tuple[FileState, ...]) ->
     for was, found in zip(before, now, strict=True):
         if was != found:
             raise InputChangedError(
-                f"{was.file} changed while it was read: {was.size:,} bytes of {_when(was)} became "
-                f"{found.size:,} bytes of {_when(found)}",
+                f"{was.file} changed while it was read: {was.size:,} bytes (modified "
+                f"{_when(was)}) before, {found.size:,} bytes (modified {_when(found)}) now",
                 place={"file": was.file},
-                hint="wait until it is written, then begin again",
+                hint="wait until the file is complete, then run again",
             )
 
 
@@ -95,7 +95,7 @@ def _when(one: FileState) -> str:
     seconds = one.modified_ns / 1e9
     try:
         return datetime.fromtimestamp(seconds).isoformat(" ", "milliseconds")
-    except (OverflowError, OSError, ValueError):  # of a year that no calendar has
+    except (OverflowError, OSError, ValueError):  # outside datetime's range
         return f"second {seconds:,.3f} since 1970"
 
 
@@ -144,9 +144,10 @@ class Source:
     # Whether chunks() may be called again, and whether read() exists.
     repeatable = True
     random_access = False
-    # Bytes that the library which reads takes for itself, measured 40 to 180 MB.
+    # Typical memory in bytes that the library which reads takes for itself: 40 to 180 MB.
     reader = 150 * 10**6
-    # States of the files before they were opened, where ``open_source`` did that.
+    # States of the files before they were opened, which ``open_source`` sets. Not annotated, so
+    # that it is no field of the dataclass.
     opened = tuple[FileState, ...]()
 
     def properties(self) -> dict[str, Any]:
@@ -216,12 +217,12 @@ class Source:
         InputChangedError
             A file is not as it was before it was opened.
         """
-        now = self.found_states()
+        now = self.current_states()
         if self.opened:
             refuse_changed(self.opened, now)
         return now
 
-    def found_states(self) -> tuple[FileState, ...]:
+    def current_states(self) -> tuple[FileState, ...]:
         """State of the files now, which a reader of files defines."""
         return ()
 

@@ -132,7 +132,7 @@ class InStore(Source):
             **more,
         )
 
-    def found_states(self) -> tuple[FileState, ...]:
+    def current_states(self) -> tuple[FileState, ...]:
         """The file."""
         with reading(self.path, self.kind):
             return (FileState.of(self.path),)

@@ -147,7 +147,7 @@ class ZarrArray(StoredArray):
     def _array(self, store: zarr.Array[Any]) -> zarr.Array[Any]:
         return store
 
-    def found_states(self) -> tuple[FileState, ...]:
+    def current_states(self) -> tuple[FileState, ...]:
         """What describes the array, and its folder with the sum of sizes and the newest time.
 
         A store may have a million files. A tile that is written anew changes the newest
