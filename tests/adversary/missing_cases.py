@@ -141,8 +141,8 @@ def _step(model, table, weights):
     if axes is None:
         ((_, left),) = svd_of([np.ascontiguousarray(matrix.T)])
         axes = left @ matrix
-        lengths = np.sqrt((axes**2).sum(axis=1))[:, None]
-        axes = axes / np.where(lengths > 0, lengths, 1)
+        sizes = np.sqrt((axes**2).sum(axis=1))[:, None]
+        axes = axes / np.where(sizes > 0, sizes, 1)
     factors = _factors(sigma**2, k, total, wide.shape[1], model.center)
     factors = np.where(sigma[:k] > 1e3 * LONG_EPS * sigma[0], factors, 0)  # the others are rounding
     fit = ((about @ axes[:k].T) * factors) @ axes[:k] * divisor + mean
