@@ -94,13 +94,17 @@ def _variables_judged(model, known, rows, weights):
     k, p = fitted.k, fitted.p
     answer = {name: np.asarray(table[name]).reshape(p, k) for name in table.columns[2:]}
     loadings = axes * np.sqrt(known.variances)
+    tiny = LONG(np.finfo(float).smallest_subnormal)
+    claim = 8 * EPS * np.abs(loadings) + tiny
     found = [
-        compared("loading", answer["loading"] - loadings, 8 * EPS * np.abs(loadings), _nothing),
+        compared("loading", answer["loading"] - loadings, claim, _nothing),
         compared("axis of a variable", answer["axis"] - axes, EPS * np.abs(axes), _nothing),
     ]
     shares = 100 * axes**2 / (axes**2).sum(axis=0)
     found.append(
-        compared("contribution", answer["contribution"] - shares, known.unit * shares, _nothing)
+        compared(
+            "contribution", answer["contribution"] - shares, known.unit * shares + tiny, _nothing
+        )
     )
     if not model.center or not fitted.variances[0] > 0:
         return found

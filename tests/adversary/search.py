@@ -117,9 +117,10 @@ def _fitted(recipe, name, folder):
     try:
         fit = run(recipe, rows, weights, folder)
     except ConstantColumnError as error:
-        # Right where a column is constant.
+        # Right where a column is constant, or the squares of its deviations underflow.
         spread = (rows if weights is None else rows[weights > 0]).astype(np.longdouble)
-        wrong = bool((spread != spread[0]).any(axis=0).all()) and recipe["sequence"] == "fit"
+        squares = ((spread - spread.mean(axis=0)) ** 2).sum(axis=0).astype(np.float64)
+        wrong = bool((squares > 0).all()) and recipe["sequence"] == "fit"
         return _refusal(recipe, name, error, wrong), False
     except PrincompError as error:
         return _refusal(recipe, name, error, False), False

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from princomp import PCA, KernelPCA
-from princomp.errors import MemoryLimitError
+from princomp.errors import DataError, MemoryLimitError
 from princomp.linalg import EPS
 
 CHECKED = [
@@ -272,6 +272,12 @@ def test_a_fit_that_cannot_keep_its_limit_is_refused_before_it_computes(rng):
         KernelPCA(10, kernel="rbf", memory_limit="20MB").fit(X)
     with pytest.raises(MemoryLimitError, match="n_components=10"):
         KernelPCA(kernel="rbf", memory_limit="20MB").fit(X)
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])
+def test_negative_values_are_refused_where_a_kernel_takes_none(kernel):
+    with pytest.raises(DataError, match=f"'{kernel}' takes no negative values, and one is -2"):
+        KernelPCA(1, kernel=kernel).fit(np.array([[1.0, 2.0], [-2.0, 1.0], [3.0, 1.0]]))
 
 
 @pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])

@@ -204,7 +204,14 @@ class KernelFunction:
         options = dict(self.parameters)
         if self.call is None and self.takes_gamma:
             options = {"gamma": self.gamma}
-        if self.name.endswith("chi2"):  # scikit-learn refuses read-only arrays
+        if self.name.endswith("chi2"):
+            for rows in (left, right):
+                if (rows < 0).any():
+                    raise DataError(
+                        f"kernel {self.name!r} takes no negative values, and one is {rows.min():g}",
+                        hint="use another kernel, such as kernel='rbf'",
+                    )
+            # scikit-learn refuses read-only arrays.
             left, right = (np.require(one, requirements="W") for one in (left, right))
         values: FloatArray = pairwise_kernels(left, right, metric=call, **options)
         return values
