@@ -207,3 +207,19 @@ def test_cosines_do_not_depend_on_the_size_of_the_rows(power, kind, rng):
     model = KernelPCA(2, kernel="cosine").fit(kind(X * sizes))
     np.testing.assert_array_equal(model.eigenvalues_, right.eigenvalues_)
     np.testing.assert_array_equal(model.transform(kind(X * sizes)), right.transform(kind(X)))
+
+
+@pytest.mark.parametrize("power", [-40, 40])
+@pytest.mark.parametrize("approximation", [None, "nystrom"])
+def test_gamma_may_be_beyond_the_range_of_float32(power, approximation, rng):
+    """γx underflows or overflows, and γxᵀy does not."""
+    X = rng.standard_normal((30, 3)).astype(np.float32)
+    options = {"kernel": "poly", "degree": 3, "coef0": 0, "approximation": approximation}
+    found = []
+    for size in (1.0, 4.0**power):
+        if approximation:
+            options["landmarks"] = size * X[:10]
+        found.append(KernelPCA(2, gamma=0.25 / size**2, **options).fit(size * X))
+    right, model = found
+    assert model.explained_variance_[0] > 0
+    np.testing.assert_array_equal(model.explained_variance_, right.explained_variance_)

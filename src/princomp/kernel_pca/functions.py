@@ -29,6 +29,8 @@ _MAGNIFYING = ("rbf", "laplacian", "sigmoid", *POLYNOMIALS)
 KERNELS = (*_PRODUCTS, "laplacian", "chi2", "additive_chi2")
 # Columns that einsum sums at once: it splits longer rows, at a place that depends on their number.
 _BUFFER = 8192
+# A factor of up to 2 to twice this, or its inverse, is multiplied with one side alone.
+_ORDINARY_EXPONENT = 10
 # Squared lengths from here to its inverse lose no digit.
 _SMALLEST_SQUARE = 1e-280
 # Rows whose distances are compared: they give the median to about 1%.
@@ -145,7 +147,11 @@ class KernelFunction:
             return Sides(unit, unit)
         assert self.gamma is not None
         if self.name != "rbf":
-            return Sides(rows * self.gamma, rows)
+            half = int(np.frexp(self.gamma)[1]) // 2
+            if abs(half) <= _ORDINARY_EXPONENT:
+                return Sides(rows * self.gamma, rows)
+            # Both sides take a part of γ, so that γx stays in the range of float32.
+            return Sides(rows * float(np.ldexp(self.gamma, -half)), rows * 2.0**half)
         # Differences of squares lose digits: always use float64.
         rows = rows.astype(np.float64)
         squares, ones = (-self.gamma * _squares(rows))[:, None], np.ones((rows.shape[0], 1))

@@ -89,7 +89,7 @@ class KernelMatrix:
         self.n, self.dtype = rows.shape[0], np.dtype(rows.dtype)
         self.products = 0
         self._sides = function.sides(rows)
-        self.underflows = function.of_products and bool(abs(self._sides.left).max() > 0)
+        self.underflows = function.of_products and bool(abs(self._sides.right).max() > 0)
         self._kept: dict[tuple[int, int], FloatArray] = {}
         # The stripe from row i on has n − i columns: the first ones are the longest.
         starts = np.arange(0, self.n, _ROWS)
