@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import h5py
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 import scipy.io
 import scipy.sparse as sp
 import zarr
 
+from faults.disk import often, small_blocks
 from princomp.io.readers import (
     chunk_plan,
     columnar_stream,
@@ -24,6 +28,15 @@ PART = 300  # rows of a row group, record batch or tile
 
 def rows(seed):
     return np.random.default_rng(seed).standard_normal((1200, 4)) * [4, 3, 2, 1]
+
+
+def as_a_script():
+    """Small blocks and chunks, progress and checkpoints after each, and no warnings."""
+    warnings.simplefilter("ignore")
+    patch = pytest.MonkeyPatch()
+    often(patch)
+    small_blocks(patch)
+    small_chunks(patch)
 
 
 def small_chunks(patch):

@@ -12,14 +12,13 @@ import contextlib
 import errno
 import json
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from faults.disk import Stopped, often, small_blocks, stop_after
-from faults.inputs import INPUTS, READ_WHOLE, rows, small_chunks
+from faults.disk import Stopped, stop_after
+from faults.inputs import INPUTS, READ_WHOLE, as_a_script, rows
 from faults.shim import Folder, answer, failing, watch
 from princomp import PCA, load
 from princomp.errors import PrincompError
@@ -142,10 +141,6 @@ def around(name, path, target, what, event, changed, step):
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    patch = pytest.MonkeyPatch()
-    often(patch)
-    small_blocks(patch)
-    small_chunks(patch)
+    as_a_script()
     what = {"errors": errors, "changes": changes}[sys.argv[1]]
     print(json.dumps(dict(what(Path(sys.argv[3]), int(sys.argv[2])))))

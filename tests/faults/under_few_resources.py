@@ -11,14 +11,11 @@ import os
 import resource
 import signal
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from faults.disk import small_blocks
-from faults.inputs import delimited, parquet, rows, small_chunks
+from faults.inputs import as_a_script, delimited, parquet, rows
 from faults.shim import answer, failing
 from princomp import PCA, KernelPCA
 from princomp.errors import PrincompError
@@ -98,7 +95,7 @@ def in_a_fork(case, right, more=None):
         signal.alarm(60)
         code = WRONG
         try:
-            # Threads are started before: Python itself waits for ever for one without memory.
+            # Threads are started before: Python itself hangs for one without memory.
             case(600)
             if more is not None:
                 more += int(Path("/proc/self/statm").read_text().split()[0]) * 4096
@@ -113,9 +110,6 @@ def in_a_fork(case, right, more=None):
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    patch = pytest.MonkeyPatch()
-    small_blocks(patch)
-    small_chunks(patch)
+    as_a_script()
     what = {"threads": without_threads, "space": in_little_space}[sys.argv[1]]
     print(json.dumps(dict(what(Path(sys.argv[3]), int(sys.argv[2])))))

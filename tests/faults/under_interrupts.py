@@ -11,14 +11,11 @@ import contextlib
 import io
 import json
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from faults.disk import often, small_blocks
-from faults.inputs import delimited, rows, small_chunks
+from faults.inputs import as_a_script, delimited, rows
 from faults.shim import Folder, answer, failing, watch
 from princomp import PCA
 from princomp.cli import run
@@ -104,11 +101,7 @@ def of_models(step):
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    patch = pytest.MonkeyPatch()
-    often(patch)
-    small_blocks(patch)
-    small_chunks(patch)
+    as_a_script()
     step = int(sys.argv[1])
     with contextlib.chdir(sys.argv[2]):
         watch(".")

@@ -37,7 +37,7 @@ class SharedProducts:
         self._kind, self._kept = "", np.empty((0, 0))
 
     def shifted(self, function: KernelFunction) -> KernelFunction:
-        """Return the kernel of rows minus the mean of all rows, if it is one of differences."""
+        """Return the kernel of rows minus the mean of all rows, if it is shift-invariant."""
         return function if self._shift is None else function.about(self._shift)
 
     def matrix(self, function: KernelFunction | None) -> FloatArray:

@@ -29,9 +29,9 @@ _MAGNIFYING = ("rbf", "laplacian", "sigmoid", *POLYNOMIALS)
 KERNELS = (*_PRODUCTS, "laplacian", "chi2", "additive_chi2")
 # Columns that einsum sums at once: it splits longer rows, at a place that depends on their number.
 _BUFFER = 8192
-# A factor of up to 2 to twice this, or its inverse, is multiplied with one side alone.
-_ORDINARY_EXPONENT = 10
-# Squared lengths from here to its inverse lose no digit.
+# From 2⁻²⁰ to 2²⁰, γ multiplies the left side alone; beyond, half of its exponent goes to each.
+_ORDINARY_HALF = 10
+# Squared lengths between this and its inverse have all digits of float64.
 _SMALLEST_SQUARE = 1e-280
 # Rows whose distances are compared: they give the median to about 1%.
 _MEDIAN_ROWS = 1500
@@ -131,7 +131,7 @@ class KernelFunction:
             return unit * max(1.0, self.degree) * float((terms / value) ** self.degree)
 
     def about(self, shift: FloatArray) -> KernelFunction:
-        """Return this kernel for rows minus ``shift`` if it is one of differences, else itself."""
+        """Return this kernel for rows minus ``shift`` if it is shift-invariant, else itself."""
         return replace(self, shift=shift) if self.shift_invariant else self
 
     def sides(self, rows: RowArray) -> Sides:
@@ -140,17 +140,17 @@ class KernelFunction:
         if not self.of_products or self.name == "linear":
             return Sides(rows, rows)
         if self.name == "cosine":
-            rows = _of_ordinary_length(rows)
-            lengths = np.sqrt(_squares(rows))
+            rows, squares = _with_squares(rows)
+            lengths = np.sqrt(squares)
             over = 1.0 / np.where(lengths > 0, lengths, 1.0)
             unit = rows.multiply(over[:, None]).tocsr() if is_sparse(rows) else rows * over[:, None]
             return Sides(unit, unit)
         assert self.gamma is not None
         if self.name != "rbf":
             half = int(np.frexp(self.gamma)[1]) // 2
-            if abs(half) <= _ORDINARY_EXPONENT:
+            if abs(half) <= _ORDINARY_HALF:
                 return Sides(rows * self.gamma, rows)
-            # Both sides take a part of γ, so that γx stays in the range of float32.
+            # So that γx stays in the range of float32, where γxᵀy does.
             return Sides(rows * float(np.ldexp(self.gamma, -half)), rows * 2.0**half)
         # Differences of squares lose digits: always use float64.
         rows = rows.astype(np.float64)
@@ -233,7 +233,7 @@ class KernelFunction:
             each = (rows[i : i + 1] for i in range(rows.shape[0]))
             return np.array([float(self._entries(row, row)[0, 0]) for row in each])
         if self.name == "cosine":
-            return (_squares(_of_ordinary_length(rows)) > 0).astype(np.float64)
+            return (_with_squares(rows)[1] > 0).astype(np.float64)
         squares = _squares(rows)
         if self.name == "linear":
             return squares
@@ -242,7 +242,7 @@ class KernelFunction:
 
 
 def shift_of(rows: RowArray) -> FloatArray | None:
-    """Compute the shift (p,) of rows (n, p) for a kernel of differences, or None.
+    """Compute the shift (p,) of rows (n, p) for a shift-invariant kernel, or None.
 
     For dense rows it is the mean, of a constant column its value. For CSR rows it is the mean of
     columns that hold a value in nearly every row and would cancel in products, and zero for others.
@@ -282,19 +282,23 @@ def _squares(rows: RowArray) -> FloatArray:
     return total
 
 
-def _of_ordinary_length(rows: RowArray) -> RowArray:
-    """Multiply rows whose squares leave the range of float64 by powers of two."""
+def _with_squares(rows: RowArray) -> tuple[RowArray, FloatArray]:
+    """Return rows (m, p) and their squared lengths (m,), for a kernel of directions alone.
+
+    Rows whose squares leave the range of float64 are multiplied by powers of two first.
+    """
     with np.errstate(over="ignore"):
         squares = _squares(rows)
     ordinary = (squares > _SMALLEST_SQUARE) & (squares < 1 / _SMALLEST_SQUARE)
     if ordinary.all():
-        return rows
+        return rows, squares
     largest = abs(rows).max(axis=1)
     largest = largest.toarray().ravel() if is_sparse(rows) else largest
     exponents = np.where(ordinary, 0, np.clip(-np.frexp(largest)[1], -1000, 1000))
     factors = np.ldexp(1.0, exponents)[:, None]
     scaled = sp.csr_array(rows.multiply(factors)) if is_sparse(rows) else rows * factors
-    return scaled.astype(rows.dtype, copy=False)
+    scaled = scaled.astype(rows.dtype, copy=False)
+    return scaled, _squares(scaled)
 
 
 def _with_columns(rows: RowArray, first: FloatArray, second: FloatArray) -> RowArray:

@@ -169,6 +169,7 @@ def open_source(
     if isinstance(source, TableSource):
         refuse_changed(before, _states_of(path))
     else:
+        # Compared with the files as they are now; a reader of several files then names them all.
         source.opened = before
         source.opened = source.file_states()
     return source
