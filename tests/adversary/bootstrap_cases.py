@@ -37,7 +37,7 @@ def bootstrap_judged(model, rows, weights, found, seed):
     right = np.quantile(variances, limits, axis=0)
     claim = error.max()
     out = [compared("interval of a variance", found.variance_interval - right, claim, _nothing)]
-    right = variances.std(axis=0, ddof=1)
+    right = variances.astype(LONG).std(axis=0, ddof=1)
     out.append(compared("error of a variance", found.variance_error - right, claim, _nothing))
     ok = totals > 0
     if ok.all():

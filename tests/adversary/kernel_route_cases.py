@@ -28,7 +28,7 @@ from princomp.core import fitted_model
 # Numbers of the products that are quick in extended precision, and rows of a kernel matrix.
 _QUICK, _ROWS = 2e7, 600
 _POSITIVE = ("chi2",)
-_OF_SPARSE = ("linear", "rbf", "poly", "sigmoid", "cosine")
+_OF_SPARSE = ("linear", "rbf", "poly", "sigmoid", "cosine", "laplacian", "chi2")
 
 
 def exact(calls):
@@ -112,7 +112,7 @@ def _few(calls):
     most = max(2, int(min(_ROWS, np.sqrt(_QUICK / rows.shape[1]))))
     calls.rows, calls.weights = rows[:most], None if weights is None else weights[:most]
     if calls.recipe["kernel"] in _POSITIVE:
-        calls.rows = np.abs(calls.rows)
+        calls.rows = np.where(calls.rows > 0, calls.rows, 0).astype(calls.rows.dtype)
     return calls.rows, calls.weights
 
 

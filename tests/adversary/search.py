@@ -119,6 +119,7 @@ def _fitted(recipe, name, folder):
     except ConstantColumnError as error:
         # Right where a column is constant, or the squares of its deviations underflow.
         spread = (rows if weights is None else rows[weights > 0]).astype(np.longdouble)
+        spread -= spread[0]  # equal values have no rounding
         squares = ((spread - spread.mean(axis=0)) ** 2).sum(axis=0).astype(np.float64)
         wrong = bool((squares > 0).all()) and recipe["sequence"] == "fit"
         return _refusal(recipe, name, error, wrong), False

@@ -123,6 +123,8 @@ def changed(recipe, name, draws, rng):
     value = type(value)(one_of(rng, steps))
     if name == "density":
         value = min(value, 1.0)
+    if name == "power":
+        value = max(min(value, 300), -300)
     return {**recipe, name: value}
 
 

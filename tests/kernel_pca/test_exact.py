@@ -281,6 +281,14 @@ def test_negative_values_are_refused_where_a_kernel_takes_none(kernel):
 
 
 @pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])
+def test_chi2_takes_sparse_rows(kernel, rng):
+    X = np.abs(rows_of(rng, 30, 4)) * (rng.random((30, 4)) < 0.5)
+    dense, sparse = (KernelPCA(2, kernel=kernel).fit(rows) for rows in (X, sp.csr_array(X)))
+    np.testing.assert_array_equal(sparse.eigenvalues_, dense.eigenvalues_)
+    np.testing.assert_array_equal(sparse.transform(sp.csr_array(X)), dense.transform(X))
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])
 def test_rows_that_may_not_be_written_to(kernel, rng):
     X = np.abs(rows_of(rng, 30, 4))
     plain = KernelPCA(2, kernel=kernel, gamma=0.1).fit(X)

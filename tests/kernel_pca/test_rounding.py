@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from princomp import KernelPCA, load
+from princomp import PCA, KernelPCA, load
 from princomp.core import fitted_model
 from princomp.errors import DataError, NotFiniteError
 
@@ -223,3 +223,18 @@ def test_gamma_may_be_beyond_the_range_of_float32(power, approximation, rng):
     right, model = found
     assert model.explained_variance_[0] > 0
     np.testing.assert_array_equal(model.explained_variance_, right.explained_variance_)
+
+
+def test_nearly_parallel_sparse_rows_claim_the_error_of_sums():
+    """A product of sparse rows adds one value after another, and its error grows with them."""
+    rng = np.random.default_rng(0)
+    sizes = 10.0 ** np.linspace(6, 0, 480)
+    X = np.round(sizes * (1.0 + 1e-4 * rng.standard_normal((9, 1)) * rng.standard_normal(480)))
+    model = KernelPCA(1, kernel="cosine").fit(sp.csr_array(X))
+    spectrum = fitted_model(model).result.spectrum
+    # Of unit vectors, differences lose half of the digits that products lose.
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    right = PCA(1, svd_solver="full").fit(unit).explained_variance_[0]
+    error = abs(spectrum.variances[0] - right)
+    assert error <= spectrum.roundoff * right
+    assert spectrum.roundoff < 1.0

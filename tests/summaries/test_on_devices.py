@@ -99,3 +99,13 @@ def test_a_table_of_which_no_row_counts_is_empty(why):
         assert (found.rows, found.count, count) == (0, 0, dropped)
     ranges = extremes_on(table, drop=True, rows=0.0)
     assert np.isinf(ranges.low).all()
+
+
+@pytest.mark.parametrize(("n", "at", "height"), [(57311, 5133, 1321.4733), (4699, 1568, 40.23143)])
+def test_small_equal_squares_are_not_lost_to_a_large_one(n, at, height):
+    """LAPACK adds the squares of a column one by one, so only short panels keep the small ones."""
+    X = np.zeros((n, 3))
+    X[at] = height
+    expected = height**2 * (n - 1) / n
+    scatter = on_device_triangle(X).column_scatter
+    np.testing.assert_allclose(scatter, expected, rtol=128 * EPS)

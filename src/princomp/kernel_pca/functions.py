@@ -24,8 +24,6 @@ from princomp.summaries import Columns, full_columns, is_sparse, with_centred_co
 POLYNOMIALS = ("poly", "polynomial")
 # Kernels computed from products of rows; scikit-learn computes the others entry by entry.
 _PRODUCTS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
-# Kernels of which an entry has a larger relative error than the sum that it is computed from.
-_MAGNIFYING = ("rbf", "laplacian", "sigmoid", *POLYNOMIALS)
 KERNELS = (*_PRODUCTS, "laplacian", "chi2", "additive_chi2")
 # Columns that einsum sums at once: it splits longer rows, at a place that depends on their number.
 _BUFFER = 8192
@@ -103,24 +101,26 @@ class KernelFunction:
     def entry_error(self, rows: RowArray, dtype: npt.DTypeLike) -> float:
         """Estimate the error of an entry of the kernel matrix of rows, relative to the largest one.
 
-        A sum of p products has an error of about √p units (Higham & Mary 2019). A power and a
-        hyperbolic tangent multiply it by their derivative. In an exponential, the absolute error
-        of the argument becomes the relative error of the value; the argument of "rbf" and
-        "laplacian" is a difference of squares or sums about the mean of the rows, in float64, so
-        between near rows, too, its error is relative to the farthest row.
+        A sum of m terms has an error of about √m units (Higham & Mary 2019), where m is the number
+        of columns or, of sparse rows, of values in a row. A power and a hyperbolic tangent multiply
+        it by their derivative. In an exponential, the absolute error of the argument becomes the
+        relative error of the value; the argument of "rbf" and "laplacian" is a difference of
+        squares or sums about the mean of the rows, in float64, so between near rows, too, its
+        error is relative to the farthest row.
         """
         unit = float(np.finfo(dtype).eps)
-        if self.gamma is None or self.name not in _MAGNIFYING:
+        if self.call is not None:
             return unit
-        rows = self._prepared(rows)
-        if self.name == "laplacian":
-            size = float(abs(rows).sum(axis=1, dtype=np.float64).max())
-        else:
-            size = float(_squares(rows).max())
-        size *= self.gamma
-        if self.shift_invariant:
-            return max(unit, EPS * size)
-        unit *= float(np.sqrt(rows.shape[1]))
+        rows, gamma = self._prepared(rows), self.gamma or 0.0
+        if self.name in ("rbf", "laplacian"):
+            squared = self.name == "rbf"
+            sizes = _squares(rows) if squared else abs(rows).sum(axis=1, dtype=np.float64)
+            return max(unit, EPS * gamma * float(sizes.max()))
+        summed = np.diff(rows.indptr).max(initial=1) if is_sparse(rows) else rows.shape[1]
+        unit *= float(np.sqrt(summed))
+        if self.name not in ("sigmoid", *POLYNOMIALS):
+            return unit
+        size = gamma * float(_squares(rows).max())
         # A NumPy scalar: division by zero gives inf.
         terms, value = np.float64(size + abs(self.coef0)), abs(size + self.coef0)
         if terms == 0:
@@ -211,6 +211,8 @@ class KernelFunction:
         if self.call is None and self.takes_gamma:
             options = {"gamma": self.gamma}
         if self.name.endswith("chi2"):
+            # scikit-learn takes dense rows only, and of these a tile at a time is needed.
+            left, right = (one.toarray() if is_sparse(one) else one for one in (left, right))
             for rows in (left, right):
                 if (rows < 0).any():
                     raise DataError(

@@ -5,6 +5,7 @@ from .arrays import (
     add_outer as add_outer,
     added_with_outer as added_with_outer,
     below_diagonal as below_diagonal,
+    binary_exponent as binary_exponent,
     column_sums as column_sums,
     compensated_sum as compensated_sum,
     divided as divided,

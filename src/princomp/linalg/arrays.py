@@ -187,9 +187,14 @@ def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return u, s, vt
 
 
+def binary_exponent(values: FloatArray) -> int:
+    """Exponent e for which the largest ``|value|`` / 2ᵉ is in [0.5, 1); 0 where all are 0."""
+    return int(np.frexp(np.abs(values).max(initial=0.0))[1])
+
+
 def squares_over(values: FloatArray, divisor: float) -> FloatArray:
     """``values² / divisor`` with one rounding each, where a square alone may overflow."""
-    exponent = int(np.frexp(np.abs(values).max(initial=0.0))[1])
+    exponent = binary_exponent(values)
     reduced = np.ldexp(values, -exponent)
     return np.ldexp(reduced * reduced / divisor, 2 * exponent)
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from princomp.linalg import FloatArray
+from princomp.linalg import FloatArray, binary_exponent
 from princomp.rules.decision import Decision, Known
 from princomp.rules.rule import check_share, check_whole, component_count, floats
 
@@ -62,7 +62,7 @@ class Permutation:
         assert known.table is not None
         rows = known.table()
         # Shares have no unit; this keeps the fourth powers below in range.
-        rows = np.ldexp(rows, -int(np.frexp(np.abs(rows).max(initial=0.0))[1]))
+        rows = np.ldexp(rows, -binary_exponent(rows))
         most = min(len(rows) - known.centred, known.columns)
         left, lengths, right = np.linalg.svd(rows, full_matrices=False)
         rng, p_values = known.generator(), []

@@ -12,11 +12,7 @@ from princomp.summaries.blocks import merged_mean, sum_overflow
 from princomp.summaries.centred import Centred, OnDevice, as_kind
 from princomp.summaries.device_sums import counted_rows, first_fault
 from princomp.summaries.space import DeviceArray, DeviceTable, Space
-from princomp.summaries.triangle import Triangle
-
-# Rows that are factored at a time where columns are few. LAPACK adds the squares of a column one by
-# one: a million equal ones lose thousands of units, where a panel loses tens.
-_PANEL, _FEW_COLUMNS = 2048, 64
+from princomp.summaries.triangle import Triangle, panel_length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,11 +129,12 @@ def _compressed(space: Space, parts: list[DeviceArray]) -> Any:
     p = rows.shape[1]
     if rows.shape[0] <= 2 * p:
         return rows
-    while p <= _FEW_COLUMNS and rows.shape[0] >= 2 * _PANEL:
-        panels = rows.shape[0] // _PANEL
-        whole = space.xp.reshape(rows[: panels * _PANEL, :], (panels, _PANEL, p))
+    panel = panel_length(p)
+    while rows.shape[0] > 2 * panel:
+        panels = rows.shape[0] // panel
+        whole = space.xp.reshape(rows[: panels * panel, :], (panels, panel, p))
         factors = space.xp.reshape(_factored(space, whole), (panels * p, p))
-        rows = space.xp.concat([factors, rows[panels * _PANEL :, :]], axis=0)
+        rows = space.xp.concat([factors, rows[panels * panel :, :]], axis=0)
     return _factored(space, rows)
 
 

@@ -19,7 +19,7 @@ from princomp.summaries.blocks import (
 )
 from princomp.summaries.centred import Centred, alike, lost_by_both
 
-# Rows that are factored at a time, at least. LAPACK adds products one by one: where the first is
+# Fewest rows that are factored at a time. LAPACK adds products one by one: where the first is
 # large and others are equal, 65,536 rows of 3 columns lose 1,600 units of a variance, panels of 256
 # lose 200 and panels of 128 lose 65. They stay in the cache and take half the time, 0.9 of it from
 # 64 columns on, and 1.6 times that of one column.
@@ -155,12 +155,17 @@ class Triangle(Centred):
         return replace(self, mean=zero, mean_low=zero, factor=factor, centred=False)
 
 
+def panel_length(p: int) -> int:
+    """Rows of ``p`` columns that are factored at a time."""
+    return max(_PANEL, 4 * p)
+
+
 def _compressed(rows: FloatArray) -> FloatArray:
     """At most 2p rows with the same product RᵀR; ``rows`` may be overwritten."""
     # Fewer rows than that are no smaller as a triangle, and a factorisation less exact.
     if len(rows) <= 2 * rows.shape[1]:
         return rows
-    panel = max(_PANEL, 4 * rows.shape[1])
+    panel = panel_length(rows.shape[1])
     while len(rows) > 2 * panel:
         whole = len(rows) // panel * panel
         panels = rows[:whole].reshape(-1, panel, rows.shape[1])

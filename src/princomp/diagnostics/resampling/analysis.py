@@ -11,7 +11,7 @@ from princomp.diagnostics.resampling.intervals import Bootstrap
 from princomp.diagnostics.resampling.resamples import Resamples, Table, resample
 from princomp.engines import ProgressCallback, ProgressReporter
 from princomp.errors import ParameterError, PrincompError, ShapeError
-from princomp.linalg import FloatArray, one_blas_thread
+from princomp.linalg import FloatArray, binary_exponent, one_blas_thread
 
 # Most loadings of all resamples together: 1 GB.
 _MOST_NUMBERS = 2**27
@@ -66,7 +66,7 @@ def bootstrap_of(
     variance_interval, rate_interval, loading_interval = (
         np.quantile(values, limits, axis=0) for values in found
     )
-    variance_error, rate_error, loading_error = (values.std(axis=0, ddof=1) for values in found)
+    variance_error, rate_error, loading_error = map(_deviations, found)
     names = model.schema.names
     return Bootstrap(
         n,
@@ -81,6 +81,12 @@ def bootstrap_of(
         space,
         None if names is None else tuple(map(str, names)),
     )
+
+
+def _deviations(values: FloatArray) -> FloatArray:
+    """Standard deviations over the resamples (n, …); squares of variances may leave the range."""
+    exponent = binary_exponent(values)
+    return np.ldexp(np.ldexp(values, -exponent).std(axis=0, ddof=1), exponent)
 
 
 def quick_bootstrap(

@@ -14,7 +14,7 @@ from princomp.diagnostics.rotation.criteria import component_variances, towards_
 from princomp.diagnostics.rotation.rotated import Rotation
 from princomp.errors import NotAvailableError, ParameterError, ShapeError, invalid_value
 from princomp.estimators import PCA
-from princomp.linalg import fix_signs
+from princomp.linalg import binary_exponent, fix_signs
 
 _METHODS = ("varimax", "promax")
 
@@ -68,7 +68,10 @@ def rotate(
     """
     _check(model, method, kaiser, power)
     loadings = np.asarray(model.loadings_, dtype=np.float64)
-    turn, iterations, converged = varimax(loadings, kaiser)
+    # The criteria take fourth powers and more.
+    exponent = binary_exponent(loadings)
+    scaled = np.ldexp(loadings, -exponent)
+    turn, iterations, converged = varimax(scaled, kaiser)
     if not converged:
         warnings.warn(
             f"varimax did not converge in {iterations:,} sweeps; several rotations may be equally "
@@ -77,12 +80,12 @@ def rotate(
             stacklevel=2,
         )
     if method == "promax":
-        turn = turn @ towards_power(loadings @ turn, float(power))
+        turn = turn @ towards_power(scaled @ turn, float(power))
     inverse = np.linalg.inv(turn)
     # Components are ordered by their variances, and get the usual signs.
-    share = component_variances(loadings @ turn, inverse @ inverse.T)
-    order = np.argsort(-np.round(share, 12), kind="stable")
-    turn = turn[:, order] * fix_signs((loadings @ turn[:, order]).T)
+    share = component_variances(scaled @ turn, inverse @ inverse.T)
+    order = np.argsort(-np.round(share / share.sum(), 12), kind="stable")
+    turn = turn[:, order] * fix_signs((scaled @ turn[:, order]).T)
     rotated = loadings @ turn
     correlations = np.eye(len(turn))
     if method == "promax":
