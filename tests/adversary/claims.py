@@ -237,24 +237,26 @@ def _mean(model, promise, fit, truth):
         return Finding("mean", 0.0)
     spread = np.sqrt(truth.column_variances)
     claim = promise.roundoff * spread + EPS * np.abs(truth.near) + _QUANTUM
-    claim = claim + _lost_of_mean(model.summary_, fit.rows)
+    claim = claim + _lost_of_mean(model.summary_, fit.rows, promise)
     error = (model.mean_ - truth.near) - truth.offset
     return compared("mean", error, claim, lambda j: f"column {j}: {float(error[j]):.1e} off")
 
 
-def _lost_of_mean(summary, rows):
+def _lost_of_mean(summary, rows, promise):
     """What the removal of other rows may have added to the error of each mean (p,), or 0.
 
-    One rounding of the sums of the rows before and of those removed, each divided by the rows
-    left. By the Cauchy-Schwarz inequality a sum is at most √(n G), where n are the rows before, at
-    most twice those left in this search, and G the scatter removed, of which EPS · G was lost.
-    Sums of equal numbers round all one way, by up to 64 units, also about a shift between them and
-    the rows to remove.
+    The error promised of means of the rows before and of those removed, relative to their
+    deviations as that of any rows is, each divided by the rows left. By the Cauchy-Schwarz
+    inequality a sum is at most √(n G), where n are the rows before, at most twice those left in
+    this search, and G the scatter removed, of which EPS · G was lost. Sums of equal numbers round
+    all one way, by up to 64 units, also about a shift between them and the rows to remove.
     """
     if getattr(summary, "lost", None) is None:
         return 0.0
     equal = [np.unique(column, return_counts=True)[1].max() / len(rows) for column in rows.T]
-    return (1 + _ONE_WAY * np.array(equal)) * np.sqrt(2 * EPS * summary.lost / summary.rows)
+    units = promise.roundoff / EPS + _ONE_WAY * np.array(equal)
+    # Roots first: products of such small numbers underflow.
+    return units * np.sqrt(2 * EPS / summary.rows) * np.sqrt(summary.lost)
 
 
 def _scores(model, promise, fit, truth):
@@ -280,7 +282,7 @@ def _scores(model, promise, fit, truth):
     claim = max(wide.shape[1], 16) * unit * length + quantum * max(wide.shape[1] / 2, 1)
     if model.center:
         # What removed rows have lost of the mean moves all scores alike; see `_mean`.
-        lost = np.ones(wide.shape[1]) * _lost_of_mean(model.summary_, fit.rows)
+        lost = np.ones(wide.shape[1]) * _lost_of_mean(model.summary_, fit.rows, promise)
         claim = claim + np.sqrt(((lost / truth.divisor) ** 2).sum())
     error = answer - right
     return compared("scores", error, claim, lambda _: f"{float(np.abs(error).max()):.1e} off")

@@ -66,6 +66,11 @@ class Kernel(NamedTuple):
             return unit + 4 * EPS * (p + 4) * (1 + self.gamma * square)
         if self.name == "laplacian":
             return unit * (p + 4) * (1 + self.gamma * float(np.abs(about).sum(axis=1).max()))
+        if self.name == "chi2":
+            # Divided rows are rounded: the argument moves by 2γ|x − y| units, the value by √(2γ
+            # (x + y)) of them at most.
+            sums = float(np.abs(rows).sum(axis=1).max())
+            return unit * (p + 4) * (4 + np.sqrt(4 * self.gamma * sums))
         return unit * (p + 4) * 4
 
 
@@ -111,7 +116,8 @@ def kernel_truth(kernel, rows, weights, dtype, matrix=None):
     if kernel.name == "linear":
         rows = rows - rows.mean(axis=0)  # the centred kernel is the same, without cancellation
     values = kernel.between(rows, rows) if matrix is None else matrix.astype(LONG)
-    entry = kernel.entry_error(rows, dtype) if matrix is None else 0.0
+    # A given matrix is exact, but the sums for its means are not.
+    entry = kernel.entry_error(rows, dtype) if matrix is None else EPS * float(np.abs(matrix).max())
     n = len(values)
     weight = np.ones(n, LONG) if weights is None else weights.astype(LONG)
     shares = weight / weight.sum()

@@ -81,12 +81,15 @@ def prepared(rows, weights, scale, center):
     weight = np.ones(len(wide), LONG) if weights is None else weights
     degrees = weight.sum() - 1
     # About the value nearest to the mean first: differences of doubles are exact or nearly so, and
-    # those of a constant column are zero, with any weights.
-    mean = (weight[:, None] * wide).sum(axis=0) / weight.sum()
-    near = np.take_along_axis(wide, np.abs(wide - mean).argmin(axis=0)[None], axis=0)[0]
-    near = near.astype(np.float64)
-    away = wide - near
-    offset = (weight[:, None] * away).sum(axis=0) / weight.sum()
+    # those of a constant column are zero, with any weights. Twice, as large numbers round in their
+    # mean, too.
+    shares = weight[:, None] / weight.sum()
+    away, near = wide, np.zeros(wide.shape[1])
+    for _ in range(2):
+        place = np.abs(away - (shares * away).sum(axis=0)).argmin(axis=0)
+        near = np.take_along_axis(wide, place[None], axis=0)[0].astype(np.float64)
+        away = wide - near
+    offset = (shares * away).sum(axis=0)
     away -= offset
     spread = (weight[:, None] * away**2).sum(axis=0) / degrees
     divisor = divisor_of(scale, spread, rows)

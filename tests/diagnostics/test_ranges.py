@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from princomp import PCA, bootstrap, rotate
+from princomp.diagnostics import rows as row_table, variables
 
 # Variances up to 2^±980, where a float64 ends at 2^1024 and 2^-1022.
 POWERS = (-490, -250, -22, 250, 490)
@@ -43,3 +44,26 @@ def test_errors_of_a_bootstrap(scale, power, rows):
     error = np.ldexp(found.variance_error, -2 * unit)
     np.testing.assert_allclose(error, plain.variance_error, rtol=1e-9)
     np.testing.assert_allclose(np.ldexp(found.loading_error, -unit), plain.loading_error, rtol=1e-9)
+
+
+def test_shares_of_a_small_column(rng):
+    """The square of its entry in an axis underflows, and its share does not."""
+    X, _ = np.linalg.qr(np.c_[np.ones(50), rng.standard_normal((50, 2))])
+    X = np.c_[X[:, 1], np.ldexp(X[:, 2] + 1e-7 * X[:, 1], -500)]
+    table = variables(PCA().fit(X), form="wide", frame="listing")
+    assert abs(table["axis_PC1"][1]) < 1e-156
+    np.testing.assert_allclose(table["cos2_PC1"], table["correlation_PC1"] ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_measures_of_rows(power, rows):
+    """Squares of a row, which may be much smaller than the others, leave the range."""
+    mean = rows.mean(axis=0)
+    few = mean + np.ldexp(rows[:6] - mean, -30)
+    plain, found = (
+        row_table(PCA(2).fit(np.ldexp(rows, by)), np.ldexp(few, by), frame="listing")
+        for by in (0, power)
+    )
+    for name in ("cos2_PC1", "contribution_PC2"):
+        np.testing.assert_allclose(found[name], plain[name], rtol=TIGHT)
+    np.testing.assert_allclose(np.ldexp(found["distance"], -power), plain["distance"], rtol=TIGHT)

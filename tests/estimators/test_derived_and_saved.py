@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import decomposition
 
+from helpers import EPS
 from princomp import PCA, Moments, load, svd
 from princomp.errors import NotAvailableError, ParameterError, ShapeError
 
@@ -117,3 +118,13 @@ def test_a_model_from_scikit_learn_has_its_components(arrests, tmp_path):
     every.save(tmp_path / "m.pca")
     again = load(tmp_path / "m.pca")
     np.testing.assert_array_equal(again.components_, every.components_)
+
+
+def test_components_about_the_origin_keep_all_of_the_mean(rng):
+    """Axes of small variances are known to few digits, and the mean may lie between them."""
+    X = rng.standard_normal((28, 40))
+    X[::2, :4] *= 1e6
+    model = PCA(center=False, svd_solver="lanczos").fit(X).rescaled(None)
+    scatter = X.T @ X / 27
+    away = model.components_ @ scatter - model.explained_variance_[:, None] * model.components_
+    assert np.abs(away).max() <= 200 * EPS * model.explained_variance_[0]

@@ -57,6 +57,7 @@ def test_the_fourth_seed():
     )
 
 
+@pytest.mark.filterwarnings("ignore:the kernel matrix is not positive semi-definite")
 @pytest.mark.parametrize("kernel", OURS)
 @pytest.mark.parametrize("n", [60, 700])
 def test_every_kernel_against_its_matrix(kernel, n, rng):
@@ -73,8 +74,25 @@ def test_every_kernel_against_its_matrix(kernel, n, rng):
     gaps = -np.diff(np.append(values, 0.0)).min()
     cosines = np.abs(np.einsum("ij,ij->j", model.eigenvectors_, vectors))
     assert (1 - cosines).max() <= (error / gaps) ** 2 + 1e-12
-    assert model.total_variance_ == pytest.approx(trace / (n - 1), rel=1e-9)
+    # The matrix of "sigmoid" has negative eigenvalues beyond these.
+    total = max(trace, values.sum()) / (n - 1)
+    assert model.total_variance_ == pytest.approx(total, rel=1e-9)
     np.testing.assert_allclose(model.transform(X), model.fit_transform(X), atol=error)
+
+
+@pytest.mark.parametrize("solver", ["dense", "arpack"])
+@pytest.mark.parametrize("lowest", [-4.0, -20.0])
+def test_a_matrix_with_negative_eigenvalues_beyond_the_components(solver, lowest, rng):
+    n = 40
+    axes = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, 5))])[0][:, 1:]  # centred
+    K = (axes * [3.0, 2.0, 1.0, 0.5, lowest]) @ axes.T
+    model = KernelPCA(2, kernel="precomputed", eigen_solver=solver)
+    with pytest.warns(UserWarning, match="not positive semi-definite: the eigenvalues beyond"):
+        model.fit((K + K.T) / 2)
+    np.testing.assert_allclose(model.eigenvalues_, [3.0, 2.0], rtol=1e-12)
+    np.testing.assert_allclose(model.explained_variance_ratio_, [0.6, 0.4], rtol=1e-12)
+    with pytest.raises(DataError, match="negative eigenvalues"):
+        model.set_params(n_components=0.9).fit((K + K.T) / 2)
 
 
 @pytest.mark.parametrize("shape", [(120, 7), (30, 200), (900, 40)], ids=str)

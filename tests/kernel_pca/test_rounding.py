@@ -238,3 +238,58 @@ def test_nearly_parallel_sparse_rows_claim_the_error_of_sums():
     error = abs(spectrum.variances[0] - right)
     assert error <= spectrum.roundoff * right
     assert spectrum.roundoff < 1.0
+
+
+@pytest.mark.parametrize("precomputed", [True, False])
+def test_rows_that_differ_at_a_stride_do_not_give_the_level(precomputed):
+    """A level far from the entries costs digits of the total variance."""
+    X = 1e-3 * np.random.default_rng(0).standard_normal((1600, 1))
+    X[::100] = 60.0
+    options = {"kernel": "poly", "gamma": 0.05, "degree": 1, "coef0": 1}
+    wide = 0.05 * X.astype(np.longdouble) @ X.T + 1
+    if precomputed:
+        options, X = {"kernel": "precomputed"}, wide.astype(np.float64)
+        wide = X.astype(np.longdouble)
+    total = np.trace(wide - wide.mean(axis=0)) / 1599
+    model = KernelPCA(1, **options).fit(X)
+    assert abs(model.total_variance_ / total - 1) <= 8 * np.finfo(float).eps
+
+
+def _eigenvalue(values):
+    """The first variance of a kernel matrix (n, n) in extended precision, from a search's."""
+    n = len(values)
+    values = values - values.mean(axis=0)
+    values = (values - values.mean(axis=1)[:, None]) / (n - 1)
+    vector = np.linalg.eigh(values.astype(float))[1][:, -1].astype(np.longdouble)
+    return float(vector @ values @ vector / (vector @ vector))
+
+
+def test_rows_near_each_other_claim_the_error_that_they_share():
+    """Rounded to a grid, they have the same squares, and errors that do not average out."""
+    rng = np.random.default_rng(0)
+    noise = np.round(np.ldexp(1e-4 * rng.standard_normal((600, 8)), 14))
+    X, gamma = np.repeat([1.1, -1.1], 300)[:, None] + np.ldexp(noise, -14), 5.2e6
+    model = KernelPCA(1, kernel="rbf", gamma=gamma).fit(X)
+    wide = X.astype(np.longdouble)
+    squares = sum((wide[:, j, None] - wide[:, j]) ** 2 for j in range(8))
+    right = _eigenvalue(np.exp(-gamma * squares))
+    roundoff = fitted_model(model).result.spectrum.roundoff
+    assert abs(model.explained_variance_[0] - right) <= roundoff * right < 1e-6 * right
+
+
+def test_divided_rows_of_chi2_claim_the_rounding_of_the_division():
+    rng = np.random.default_rng(0)
+    X = np.round(5000 + 3 * rng.standard_normal((60, 2)))
+    model = KernelPCA(1, kernel="chi2", gamma=1e3, scale="unit").fit(X)
+    wide = (X / model.scale_.astype(np.longdouble)).T
+    terms = sum((x[:, None] - x) ** 2 / (x[:, None] + x) for x in wide)
+    right = _eigenvalue(np.exp(-np.longdouble(1e3) * terms))
+    roundoff = fitted_model(model).result.spectrum.roundoff
+    assert abs(model.explained_variance_[0] - right) <= roundoff * right < 1e-9 * right
+
+
+def test_the_spread_of_heavy_rows_is_not_that_of_their_weight(rng):
+    """Squares below 1e-308 have lost digits, also times a weight of 1e10."""
+    X = np.ldexp(rng.standard_normal((40, 3)), -520)
+    with pytest.raises(NotFiniteError, match="spread of column 0 is too small"):
+        KernelPCA(1, scale="unit").fit(X, sample_weight=np.full(40, 1e10))

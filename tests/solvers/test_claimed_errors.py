@@ -6,6 +6,7 @@ import pytest
 from helpers import EPS
 from princomp import Moments
 from princomp.solvers import dense
+from princomp.solvers.lanczos import lanczos
 from princomp.solvers.scatter_search import search_scatter
 
 
@@ -36,3 +37,23 @@ def test_equal_columns_of_two_values_round_all_one_way(p, share, value, rng):
     error = np.abs(moments.scatter - square).max() / square
     unit, total = moments.effective_unit, np.trace(moments.scatter)
     assert error <= dense.roundoff_of_products(p, unit, total, total, moments.count)
+
+
+@pytest.mark.parametrize(("rank", "drop"), [(103, 8), (112, 5), (112, 6), (112, 8)])
+def test_a_search_of_all_pairs_stays_orthogonal_where_the_values_drop(rank, drop):
+    """A block whose last images are 10⁻⁶ times as long lost the others orthogonality."""
+    size, decades = 200, 12
+    values = np.concatenate(
+        [
+            10.0 ** -np.linspace(0, decades, rank),
+            10.0 ** -np.linspace(decades + drop, 24, 200 - rank),
+        ]
+    )
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal((size, 24))
+    found = lanczos(
+        lambda vectors: values[:, None] * vectors, size, size, tol=4.8e-7, rng=rng, start=start
+    )
+    np.testing.assert_allclose(found.values, values, rtol=0, atol=64 * EPS)
+    # The tolerance leaves the vectors of a block as much.
+    assert np.abs(found.vectors.T @ found.vectors - np.eye(size)).max() <= 1e-8

@@ -85,8 +85,15 @@ def _about_mean(axes: FloatArray, sizes: FloatArray, offset: FloatArray) -> Floa
 
     ``sizes`` (k,) are their singular values, ``offset`` (p,) is √n times the mean. The scatter
     about the mean is Aᵀ(diag(sizes²) − bbᵀ)A, where b are the coordinates of ``offset``. Those
-    along axes of noise count, too: they may be as large as the noise.
+    along axes of noise count, too: they may be as large as the noise. So does what is outside the
+    space of the axes, since axes of small variances are known to few digits.
     """
+    if len(axes) < axes.shape[1]:
+        outside = offset - (axes @ offset) @ axes
+        outside -= (axes @ outside) @ axes
+        length = float(np.linalg.norm(outside))
+        if length > 0.0:
+            axes, sizes = np.vstack([axes, outside / length]), np.append(sizes, 0.0)
     along = axes @ offset
     squares, turn = eigh(np.diag(sizes**2) - np.multiply.outer(along, along))
     return (np.sqrt(np.maximum(squares, 0.0))[:, None] * turn) @ axes

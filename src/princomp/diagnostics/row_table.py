@@ -102,16 +102,24 @@ def rows(
     divisor = np.where(variances > fitted.spectrum.resolution, variances, np.nan)
 
     def measure(block: Block) -> tuple[FloatArray, ...]:
-        t, d2 = block.rows @ axes, np.einsum("ij,ij->i", block.rows, block.rows)
-        cos2 = np.minimum(t**2 / np.where(d2 > 0, d2, np.nan)[:, None], 1.0)
-        measures = (block.ids, np.sqrt(d2), t, cos2)
+        t, lengths = block.rows @ axes, _lengths(block.rows)
+        cosines = t / np.where(lengths > 0, lengths, np.nan)[:, None]
+        measures = (block.ids, lengths, t, np.minimum(cosines**2, 1.0))
         if n is None:
             return measures
-        squares = t**2 if block.weights is None else t**2 * block.weights[:, None]
-        return (*measures, squares * (100.0 / (n - 1.0)) / divisor)
+        shares = (t / np.sqrt(divisor)) ** 2 * (100.0 / (n - 1.0))
+        return (*measures, shares if block.weights is None else shares * block.weights[:, None])
 
     names, distance, *values = reader.collect(measure)
     measures = dict(zip(("score", "cos2", "contribution"), values, strict=False))
     contents = crossed("row", names, selected, measures, long)
     contents["distance"] = np.repeat(distance, len(selected.names)) if long else distance
     return reader.table(contents, by_row=not long)
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    """Lengths (m,) of rows, also where squares leave the range of float64."""
+    exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
+    scaled = np.ldexp(rows, -exponents[:, None])
+    lengths: FloatArray = np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponents)
+    return lengths

@@ -106,15 +106,15 @@ def crossed(
 def _measures(fitted: Fitted, selected: Selection) -> dict[str, FloatArray]:
     axes, variances = axes_of(fitted, selected.indices), fitted.variances[selected.indices]
     scale = np.ones(fitted.p) if fitted.scale is None else fitted.scale
-    squares = axes**2
+    squares, loadings = axes**2, axes * np.sqrt(variances)
     analysed = fitted.analysed.column_scatter / (fitted.analysed.rows - 1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cos2 = squares * variances / np.where(analysed > 0, analysed, np.nan)[:, None]
+    # Divided before they are squared: small loadings of small columns keep their digits.
+    shares = loadings / np.sqrt(np.where(analysed > 0, analysed, np.nan))[:, None]
     return {
         "axis": axes,
-        "loading": axes * np.sqrt(variances),
+        "loading": loadings,
         "correlation": _correlations(fitted, axes, variances, scale),
-        "cos2": np.minimum(cos2, 1.0),
+        "cos2": np.minimum(shares**2, 1.0),
         "contribution": 100.0 * squares / squares.sum(axis=0),
     }
 

@@ -417,7 +417,8 @@ class KernelPCA(
     )
     total_variance_ = _Attribute(
         lambda fit: float(fit.spectrum.total),
-        "Total variance in the feature space; for an approximation, that of the images.",
+        "Total variance in the feature space; for an approximation, that of the images. The sum of "
+        "``explained_variance_`` if the kernel matrix is not positive semi-definite.",
     )
 
     @property

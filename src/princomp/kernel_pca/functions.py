@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from princomp.errors import DataError
 from princomp.io import RowArray
@@ -46,8 +47,8 @@ class Sides:
     def __len__(self) -> int:
         return int(self.left.shape[0])
 
-    def __getitem__(self, span: slice) -> Sides:
-        return Sides(self.left[span], self.right[span])
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> Sides:
+        return Sides(self.left[rows], self.right[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +118,11 @@ class KernelFunction:
             sizes = _squares(rows) if squared else abs(rows).sum(axis=1, dtype=np.float64)
             return max(unit, EPS * gamma * float(sizes.max()))
         summed = np.diff(rows.indptr).max(initial=1) if is_sparse(rows) else rows.shape[1]
+        if self.name == "chi2" and self.divisors is not None:
+            # Division rounds x, and so moves γ(x − y)²/(x + y) by 2γ|x − y| units. Times the value,
+            # which falls exponentially, that is at most √(2γ(x + y)) units.
+            most = float(rows.sum(axis=1, dtype=np.float64).max())
+            return unit * float(np.sqrt(summed) + np.sqrt(4.0 * gamma * most))
         unit *= float(np.sqrt(summed))
         if self.name not in ("sigmoid", *POLYNOMIALS):
             return unit

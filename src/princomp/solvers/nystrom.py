@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import scipy.linalg
 
-from princomp.linalg import EPS, FloatArray, eigh, empty, qr_r
+from princomp.linalg import EPS, FloatArray, binary_exponent, eigh, empty, qr_r
 from princomp.solvers.dense import roundoff
 from princomp.solvers.ritz import without_variance
 from princomp.solvers.spectrum import Spectrum
@@ -38,7 +38,6 @@ def width_for(k: int, p: int) -> int:
 
 def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
     """The top ``k`` approximately; ``residuals`` are estimates of each ‖Cv − λv‖/λ₁."""
-    divisor = sketch.rows - 1.0
     total = float(sketch.column_scatter.sum())
     if total == 0.0:
         return without_variance(k, sketch.p, sketch.effective_unit)
@@ -46,27 +45,36 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
     # A power of two near the total keeps the squares below in range.
     size = 2.0 ** np.frexp(total)[1]
     values, axes, halves = _nystrom(sketch, inner, k, size)
-    left_out = sketch.column_scatter / size - np.einsum("ij,ij->i", halves, halves)
+    diagonal = sketch.column_scatter / size
+    left_out = diagonal - np.einsum("ij,ij->i", halves, halves)
     values = np.minimum(values, total / size)
     errors = np.zeros((len(axes), TEST_DIRECTIONS))
     for part, images, drawn in _panels(sketch, size):
         errors += axes[:, part] @ images[:, inner:]
         errors -= values[: len(axes), None] * (axes[:, part] @ drawn[:, inner:])
     residuals = np.linalg.norm(errors, axis=1) / np.sqrt(TEST_DIRECTIONS) / values[0]
-    if sketch.divisor is not None:
-        residuals /= _lengths(sketch.divisor, left_out, axes)
+    divisor = _unit_divisor(sketch)
+    if divisor is not None:
+        residuals /= _lengths(divisor, np.maximum(left_out, EPS * diagonal), axes)
         # With no negative eigenvalue E is no larger than its trace. Where it is rounding, which
         # unequal divisors amplify, it may be some times as large as its diagonal.
         most = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / size
         residuals = np.minimum(residuals, most / values[0])
         if sketch.p <= inner:
-            rounding = _rounding(sketch, inner, size, halves, axes)
+            rounding = _rounding(sketch, divisor, inner, size, halves, axes)
             residuals = np.maximum(residuals, rounding / values[0])
-    variances = values[:k] * (size / divisor)
+    variances = values[:k] * (size / (sketch.rows - 1.0))
     variances[sketch.rank_limit :] = 0.0
     unit = roundoff(sketch.p, sketch.effective_unit)
-    total /= divisor
+    total /= sketch.rows - 1.0
     return Spectrum(variances, axes, total, unit, residuals=residuals, missed=None)
+
+
+def _unit_divisor(sketch: Sketch) -> FloatArray | None:
+    """The divisors (p,) over a power of two: the largest is about one, and squares have a range."""
+    if sketch.divisor is None:
+        return None
+    return sketch.divisor * 0.5 ** binary_exponent(sketch.divisor)
 
 
 def _lengths(divisor: FloatArray, left_out: FloatArray, axes: FloatArray) -> FloatArray:
@@ -76,16 +84,20 @@ def _lengths(divisor: FloatArray, left_out: FloatArray, axes: FloatArray) -> Flo
     known. Where E has low rank, entries of E v are about as large as the roots of the diagonal;
     where E is diagonal, they are its products with v. The shorter of both lengths counts.
     """
-    dense = np.maximum(left_out, EPS)
     squares = divisor**2
-    length = (dense @ squares) / dense.sum()
-    weights = (dense * axes) ** 2
+    length = (left_out @ squares) / left_out.sum()
+    weights = (left_out * axes) ** 2
     lengths: FloatArray = np.sqrt(np.minimum(length, (weights @ squares) / weights.sum(axis=1)))
     return lengths
 
 
 def _rounding(
-    sketch: Sketch, inner: int, size: float, halves: FloatArray, axes: FloatArray
+    sketch: Sketch,
+    divisor: FloatArray,
+    inner: int,
+    size: float,
+    halves: FloatArray,
+    axes: FloatArray,
 ) -> FloatArray:
     """Size of ‖E v‖ (k,) where nothing is left out and E is rounding, which divisors amplify.
 
@@ -98,7 +110,7 @@ def _rounding(
     for part, images, _ in _panels(sketch, size):
         lengths[part] = np.linalg.norm(images[:, inner:] - halves[part] @ seen, axis=1)
     lengths /= np.sqrt(TEST_DIRECTIONS)
-    entries = np.divide.outer(lengths, np.asarray(sketch.divisor))
+    entries = np.divide.outer(lengths, divisor)
     most = np.minimum(entries, entries.T)
     squares = np.einsum("ij,ij->j", most, most) / sketch.p
     bounds: FloatArray = np.sqrt(axes**2 @ squares)
@@ -106,10 +118,14 @@ def _rounding(
 
 
 def _panels(sketch: Sketch, size: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Some rows of SΩ / size and of Ω at a time, in float64: neither is ever copied whole."""
+    """Some rows of SΩ / size and of Ω at a time, in float64: neither is ever copied whole.
+
+    Of a scaled sketch, both have the divisors' power of two taken out; see :func:`_unit_divisor`.
+    """
+    unit = 1.0 if sketch.divisor is None else 0.5 ** binary_exponent(sketch.divisor)
     for start in range(0, sketch.p, _PANEL):
         part = slice(start, start + _PANEL)
-        yield part, sketch.product[part] / size, sketch.directions_of(part)
+        yield part, sketch.product[part] / size * unit, sketch.directions_of(part) * unit
 
 
 def _nystrom(
@@ -129,8 +145,9 @@ def _nystrom(
         norm += float(np.linalg.norm(images[:, :inner])) ** 2
     # Ω has p rows of unit variance: ‖Y‖ holds their √p.
     shift = sketch.effective_unit * np.sqrt(norm)
-    if sketch.divisor is not None:
-        shift /= float(sketch.divisor.max())  # Ω and so Y are as much larger
+    divisor = _unit_divisor(sketch)
+    if divisor is not None:
+        shift /= float(divisor.max())  # Ω and so Y are as much larger
     whole = None
     if sketch.divisor is None:  # products of directions of unequal lengths lose twice the digits
         whole = _whole_triangle(gram, core, shift)

@@ -58,7 +58,7 @@ class SearchSpace:
         self._projected = np.zeros((room, room))
         self._block, self._image, self._afresh = block, block, False
         self._first = self.stop = self.products = 0
-        self._longest, self._shortest, self._rounding = 0.0, 0.0, 0.0
+        self._longest = self._largest = self._shortest = self._rounding = 0.0
         self.overlap = 0.0
 
     @property
@@ -79,10 +79,12 @@ class SearchSpace:
         self.products += 1
         self._projected[:stop, first:stop] = coupling
         self._projected[first:stop, :stop] = coupling.T
-        length, whole = _longest(image), _longest(coupling.T)
-        self._longest = length
+        length = self._longest = _longest(image)
+        self._largest = max(self._largest, length, _longest(coupling.T))
         self._shortest = length * min(_KEPT, _UNITS * EPS / max(self._tol, EPS))
-        self._rounding = EPS * max(length, whole)
+        # Of the largest products, not of this one: what a block shares with the first vectors comes
+        # back multiplied by the first eigenvalue.
+        self._rounding = EPS * self._largest
         # Twice is enough (Kahan; Parlett 1998).
         self._image, _ = swept(image, self.vectors, "swept")
 

@@ -195,7 +195,7 @@ def check_range(summary: Centred, names: Names = None, *, each: bool = False) ->
             place={"column": column},
             hint="divide the column by a power of ten",
         )
-    least = summary.count * np.finfo(np.float64).tiny
+    least = max(summary.count, summary.rows) * np.finfo(np.float64).tiny
     if not each and squares.size and squares.item(0) >= least:
         return  # of ordinary size; the first column usually is
     low = (squares > 0.0) & (squares < least)
@@ -287,5 +287,7 @@ def constant_columns(
     slack : ndarray of shape (p,)
         See :func:`check_remaining_scatter`.
     """
-    noise = np.abs(products) <= np.sqrt(slack[few, None] * slack)
+    # Products that underflow are no sign of a constant column: it is refused when it is solved.
+    deviations = np.sqrt(np.where(slack >= np.finfo(np.float64).tiny, slack, 0.0))
+    noise = np.abs(products) <= deviations[few, None] * deviations
     return few[noise.all(axis=1)]

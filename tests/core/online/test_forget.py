@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import princomp
 from helpers import EPS, sine, truth
-from princomp import PCA
+from princomp import PCA, Moments
 from princomp.errors import (
     NotAvailableError,
     NotFiniteError,
@@ -198,3 +198,12 @@ def test_a_column_that_varies_no_more_can_be_saved(tmp_path):
         assert model.var_[1] >= 0
         model.save(tmp_path / "left.pca")
         princomp.load(tmp_path / "left.pca")
+
+
+def test_a_small_column_that_varies_no_more_is_constant(rng):
+    """Bounds of its products are products of two small numbers, which underflow."""
+    rows = np.c_[np.zeros(30), np.ldexp(rng.standard_normal((30, 2)), -490)]
+    removed = np.ldexp(rng.standard_normal((20, 3)), -475)
+    left = Moments.of(np.r_[rows, removed]).remove(Moments.of(removed))
+    assert left.column_scatter[0] == 0.0
+    assert (left.column_scatter[1:] > 0).all()

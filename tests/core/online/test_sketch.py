@@ -184,3 +184,17 @@ def test_a_scatter_that_does_not_fit_falls_back_to_a_sketch_or_is_refused(rng):
         with pytest.raises(MemoryLimitError, match=r"1,200 columns takes about .* MB"):
             PCA(memory_limit=limit, **parameters).partial_fit(X)
     assert PCA(3, memory_limit="1GB").partial_fit(X).plan_.summary == "moments"
+
+
+@pytest.mark.parametrize(("decades", "power"), [(9, 0), (2, -490)])
+def test_a_sketch_of_unequal_divisors_knows_its_error(decades, power):
+    """Products with small columns are rounding; their squares may underflow."""
+    n, p = 17, 1000
+    X = 1.0 / (1 + np.arange(n)[:, None] + np.arange(p))
+    sizes = 10.0 ** -np.random.default_rng(0).permutation(np.linspace(0, decades, p))
+    X = np.ldexp(X * sizes / (X * sizes).std(axis=0).max(), power)
+    model = PCA(1, svd_solver="sketch", scale="unit").fit(X)
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    right = np.linalg.svd(scaled, compute_uv=False)[0] ** 2 / (n - 1)
+    residual = model.certificate_.residuals[0]
+    assert abs(model.explained_variance_[0] / right - 1) <= 3 * residual < 1e-9

@@ -292,6 +292,34 @@ def test_divisors_of_columns_far_from_the_origin(rng):
     np.testing.assert_allclose(far.mean_ - 2.0**30, near.mean_, atol=1e-6)
 
 
+@pytest.mark.parametrize("exponent", [-500, -40, 3, 505])
+def test_rows_times_a_power_of_two_take_the_same_steps(exponent, rng):
+    X, _ = contaminated(rng, 60, 5, 0.1)
+    fit, scaled = (RobustPCA(2, random_state=0).fit(rows) for rows in (X, np.ldexp(X, exponent)))
+    np.testing.assert_array_equal(scaled.components_, fit.components_)
+    variances = np.ldexp(fit.explained_variance_, 2 * exponent)
+    np.testing.assert_array_equal(scaled.explained_variance_, variances)
+    np.testing.assert_array_equal(scaled.score_distances_, fit.score_distances_)
+    np.testing.assert_array_equal(scaled.outliers_, fit.outliers_)
+
+
+@pytest.mark.parametrize("exponent", [-1000, -540, 520, 1000])
+def test_variances_beyond_the_range_are_refused(exponent, rng):
+    X, _ = contaminated(rng, 60, 5, 0.1)
+    with pytest.raises(NotFiniteError, match="too small" if exponent < 0 else "too large"):
+        RobustPCA(2).fit(np.ldexp(X, exponent))
+
+
+@pytest.mark.parametrize("exponent", [-1000, 1000])
+def test_pursuit_of_rows_of_any_size(exponent, rng):
+    X = np.outer(rng.standard_normal(20), rng.standard_normal(10))
+    X[3, 4] += 10
+    found, scaled = (principal_component_pursuit(rows) for rows in (X, np.ldexp(X, exponent)))
+    assert found.rank == 1
+    assert (scaled.rank, scaled.cells) == (found.rank, found.cells)
+    np.testing.assert_array_equal(scaled.low_rank, np.ldexp(found.low_rank, exponent))
+
+
 def test_pursuit_of_odd_tables_and_mistaken_arguments(rng):
     nothing = principal_component_pursuit(np.zeros((4, 3)))
     assert (nothing.rank, nothing.cells, nothing.converged) == (0, 0, True)

@@ -53,7 +53,7 @@ def outlier_map(
     scores = rows @ axes.T
     # A row off the centre of a component without variance is infinitely far out.
     floor = np.finfo(np.float64).tiny
-    within = np.sqrt((scores**2 / np.maximum(variances, floor)).sum(axis=1))
+    within = np.linalg.norm(scores / np.sqrt(np.maximum(variances, floor)), axis=1)
     off = np.linalg.norm(rows - scores @ axes, axis=1)
     far, apart = within > score_cutoff, off > orthogonal_cutoff
     kinds = np.array(["regular", "good leverage", "orthogonal", "bad leverage"])

@@ -17,7 +17,7 @@ from princomp.core import check_parameter, number, one_of, opened, whole_number
 from princomp.engines import Distributed
 from princomp.errors import NotFiniteError, ParameterError
 from princomp.io import Source, read_whole, refuse_not_finite
-from princomp.linalg import FloatArray, svd
+from princomp.linalg import FloatArray, binary_exponent, svd
 from princomp.solvers import eigenpairs
 from princomp.summaries import is_sparse
 
@@ -118,6 +118,9 @@ def principal_component_pursuit(
     rows = _checked_rows(X)
     n, p = rows.shape
     penalty = 1.0 / np.sqrt(max(n, p)) if penalty is None else float(penalty)
+    # Rows of any size take the same steps, whose squares neither overflow nor underflow.
+    exponent = binary_exponent(rows)
+    rows = np.ldexp(rows, -exponent)
     size = float(np.linalg.norm(rows))
     if not size:
         return Pursuit(rows, rows.copy(), 0, 0, penalty, 0, True, 0.0)
@@ -142,9 +145,9 @@ def principal_component_pursuit(
             break
         if iteration <= _SETTLED:
             strength *= _change(left, moved)
-    found = Pursuit(
-        low, sparse, rank, int(np.count_nonzero(sparse)), penalty, iteration, converged, left
-    )
+    cells = int(np.count_nonzero(sparse))
+    low, sparse = np.ldexp(low, exponent), np.ldexp(sparse, exponent)
+    found = Pursuit(low, sparse, rank, cells, penalty, iteration, converged, left)
     if not converged:
         warnings.warn(f"{found}: max_iter={max_iter} was reached", ConvergenceWarning, stacklevel=2)
     return found

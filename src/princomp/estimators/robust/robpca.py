@@ -17,19 +17,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from princomp.errors import DataError
+from princomp.errors import DataError, NotFiniteError
 from princomp.estimators.robust.mcd import fast_mcd, mcd_of_columns
-from princomp.linalg import EPS, FloatArray, svd
+from princomp.linalg import EPS, FloatArray, binary_exponent, svd
 
 _LEVEL = 0.975
 # Defaults of the authors: the share of variance that is kept, and the most components.
 _SHARE, _AT_MOST = 0.8, 10
 
-
 # Numbers in the projections that are computed together.
 _NUMBERS = 2**21
 # Most rows agree along a direction if their deviation is below this share of the extent.
 _FLAT = 1e-12
+# A smaller total variance has lost digits to underflow.
+_LEAST = float(np.finfo(np.float64).tiny)
 
 
 class Components(NamedTuple):
@@ -41,6 +42,14 @@ class Components(NamedTuple):
     total: float
     cutoff: float
     h: int
+
+    def times_power(self, exponent: int) -> Components:
+        """Return the components of the rows times 2 to the power of ``exponent``."""
+        centre, cutoff = np.ldexp(self.centre, exponent), float(np.ldexp(self.cutoff, exponent))
+        with np.errstate(over="ignore"):
+            variances = np.ldexp(self.variances, 2 * exponent)
+            total = float(np.ldexp(self.total, 2 * exponent))
+        return Components(centre, self.axes, variances, total, cutoff, self.h)
 
 
 def robpca(
@@ -65,18 +74,43 @@ def robpca(
     ------
     DataError
         If h rows agree entirely.
+    NotFiniteError
+        If variances overflow or underflow.
     """
     start = np.median(rows, axis=0)
-    _, sizes, span = svd(rows - start)
-    rank = int(np.count_nonzero(sizes > max(rows.shape) * EPS * sizes.max(initial=0.0)))
+    about = rows - start
+    # Rows of any size take the same steps, whose squares neither overflow nor underflow.
+    exponent = binary_exponent(about)
+    found = _of_centred(np.ldexp(about, -exponent), wanted, support, directions, rng)
+    scaled = found.times_power(exponent)
+    if scaled.total < min(found.total, _LEAST) or not np.isfinite(scaled.total):
+        much, way = ("small", "multiply") if exponent < 0 else ("large", "divide")
+        raise NotFiniteError(
+            f"the deviations of the rows are too {much} for variances in float64: the largest from "
+            f"a median is {np.abs(about).max():.1e}",
+            hint=f"{way} the rows by a power of ten, such as 1e150",
+        )
+    return scaled._replace(centre=start + scaled.centre)
+
+
+def _of_centred(
+    about: FloatArray,
+    wanted: int | float | None,
+    support: float,
+    directions: int,
+    rng: np.random.Generator,
+) -> Components:
+    """Fit rows about their medians, the largest number near one; see :func:`robpca`."""
+    _, sizes, span = svd(about)
+    rank = int(np.count_nonzero(sizes > max(about.shape) * EPS * sizes.max(initial=0.0)))
     if not rank:
         raise DataError(
             "all rows are the same: there is no variance",
             hint="pass rows that differ",
         )
     span = span[:rank]
-    inside = (rows - start) @ span.T
-    n = len(rows)
+    inside = about @ span.T
+    n = len(about)
     most = wanted if isinstance(wanted, int) else min(_AT_MOST, rank)
     h = min(n, max(int(support * n), (n + most + 1) // 2))
     out = outlyingness(inside, h, directions, rng)
@@ -94,7 +128,7 @@ def robpca(
     k = min(k, len(values))
     scores = (inside - centre) @ axes[:k].T
     if not k:
-        return Components(start + centre @ span, axes[:0] @ span, values[:0], values.sum(), 0.0, h)
+        return Components(centre @ span, axes[:0] @ span, values[:0], values.sum(), 0.0, h)
     # Rows off the space are left out: their projections may lie near its centre.
     found = fast_mcd(scores[near], h, rng, np.flatnonzero(np.isin(np.flatnonzero(near), inner)))
     variances, turn = np.linalg.eigh(found.covariance)
@@ -103,10 +137,10 @@ def robpca(
     variances = np.maximum(variances[::-1], 0.0)
     left = float(values[k:].sum())
     off = _off(inside, centre, final)
-    reach = float(sizes[0]) * EPS * max(rows.shape)
+    reach = float(sizes[0]) * EPS * max(about.shape)
     cutoff = max(orthogonal_cutoff(off), reach)
     total = float(variances.sum()) + left
-    return Components(start + centre @ span, final @ span, variances, total, cutoff, h)
+    return Components(centre @ span, final @ span, variances, total, cutoff, h)
 
 
 def _decomposed(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

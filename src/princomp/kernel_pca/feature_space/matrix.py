@@ -16,6 +16,7 @@ from princomp.errors import DataError, NotFiniteError, row_words
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.centring import Centring, Spread
 from princomp.kernel_pca.functions import KernelFunction, Sides
+from princomp.kernels import sampled_rows
 from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
 
 # Rows of a stripe, and columns of a tile of it: 2 MB of float64.
@@ -23,7 +24,7 @@ _ROWS, _COLUMNS = 256, 1024
 # For more rows than this not all tiles are kept: computing one costs as much as two products with
 # it, and half a matrix of 10,000 rows is 400 MB.
 _ALL_KEPT, _KEPT = 5000, 0.86
-# Rows that give the level of K, or a few more.
+# Rows that give the level of K.
 _SAMPLE = 16
 
 
@@ -189,7 +190,7 @@ def _level_of(function: KernelFunction, sides: Sides) -> float:
     """Estimate the mean entry of K from some rows; that of centred rows is zero if it is linear."""
     if function.name == "linear":
         return 0.0
-    some = sides[:: max(1, len(sides) // _SAMPLE)]
+    some = sides[sampled_rows(len(sides), _SAMPLE)]
     with np.errstate(all="ignore"):
         return _finite_mean(function.tile(some, some))
 
@@ -212,8 +213,8 @@ class PrecomputedMatrix:
         self.entry_error = float(np.finfo(self.dtype).eps)
         self.products = 1
         self._count = np.ones(self.n) if weights is None else weights
-        step = max(1, self.n // _SAMPLE)
-        level = _finite_mean(matrix[::step, ::step])
+        places = sampled_rows(self.n, _SAMPLE)
+        level = _finite_mean(matrix[np.ix_(places, places)])
         sums = np.zeros(self.n)
         for start in range(0, self.n, _ROWS):
             some = matrix[start : start + _ROWS].astype(np.float64) - level

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from princomp.errors import DataError
@@ -47,20 +49,43 @@ def unit_of(matrix: Products) -> float:
     return float(np.ldexp(1.0, int(np.clip(-exponent, -1000, 1000))))
 
 
-def check_definite(values: FloatArray, matrix: Products) -> None:
-    """Refuse a matrix that is not positive semi-definite."""
+def checked_trace(
+    values: FloatArray, matrix: Products, trace: float, wanted: int | float | None
+) -> float:
+    """Return the trace, the sum of all eigenvalues, after checking those computed, ``values``.
+
+    If these exceed the trace, others are negative. Such matrices are used on purpose, for example
+    those of geodesic distances (Isomap): a number of components is computed with a warning, and
+    their sum is returned.
+
+    Raises
+    ------
+    DataError
+        If one of ``values`` is negative, or if others are and a share of the trace is ``wanted``.
+    """
     if not np.isfinite(values).all():
         raise DataError("the kernel matrix has no finite eigenvalues", hint="check gamma and scale")
     lowest, first = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    others = trace - float(values.sum())
     # Errors of entries that are not random may all add up.
-    entries = float(np.finfo(matrix.dtype).eps) * matrix.spread.largest
+    entries = matrix.entry_error * matrix.spread.largest
     allowed = max(_NEGATIVE * first, _WORST * matrix.centring.count * entries)
-    if lowest < -allowed:
+    if min(lowest, others) >= -allowed:
+        return max(trace, 0.0)
+    if lowest < -allowed or not isinstance(wanted, int):
         raise DataError(
-            f"There are significant negative eigenvalues ({lowest:.3g} of {first:.3g}): the kernel "
-            "matrix is not positive semi-definite",
+            f"There are significant negative eigenvalues ({min(lowest, others):.3g}, and the "
+            f"largest is {first:.3g}): the kernel matrix is not positive semi-definite",
             hint="use other parameters, or another kernel: 'sigmoid' is indefinite for many",
         )
+    warnings.warn(
+        "the kernel matrix is not positive semi-definite: the eigenvalues beyond those computed "
+        f"sum to {others:.3g}, where the largest is {first:.3g}. explained_variance_ratio_ is a "
+        "share of the computed ones",
+        UserWarning,
+        stacklevel=2,
+    )
+    return float(values.sum())
 
 
 def spectrum_of(
@@ -78,7 +103,7 @@ def spectrum_of(
     first = max(float(values[0]), 1e-300) if len(values) else 1.0
     least = _FEWEST_CLAIMED * float(np.finfo(matrix.dtype).eps)
     summed = (_SUMMED + _ADDED * matrix.n) * EPS if searched else 0.0
-    entries = matrix.entry_error * matrix.spread.largest * matrix.centring.reach
+    entries = matrix.entry_error * matrix.spread.largest * _common_reach(matrix, first, trace)
     roundoff = max(least, summed, rounding_of(matrix, first) / first, entries / first)
     return Spectrum(
         values / divisor,
@@ -88,3 +113,14 @@ def spectrum_of(
         residuals=residuals,
         missed=missed,
     )
+
+
+def _common_reach(matrix: Products, first: float, trace: float) -> float:
+    """Change of an eigenvalue by errors of size 1 in the entries of K that near rows share.
+
+    Rows near each other round alike. The errors of g groups of n / g such rows have a norm of about
+    n / √g, and the first of their at most g eigenvalues is at least the trace over g. So g is at
+    least the trace over the first eigenvalue.
+    """
+    share = min(first / trace, 1.0) if trace > 0.0 else 1.0
+    return max(matrix.centring.reach, matrix.centring.count * float(np.sqrt(share)))

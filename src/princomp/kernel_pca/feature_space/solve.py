@@ -14,7 +14,7 @@ import numpy as np
 from princomp.errors import MemoryLimitError
 from princomp.kernel_pca.feature_space.matrix import Products
 from princomp.kernel_pca.feature_space.rounding import (
-    check_definite,
+    checked_trace,
     rounding_of,
     spectrum_of,
     unit_of,
@@ -102,11 +102,11 @@ def solve(
 def _dense(matrix: Products, wanted: int | float | None) -> Spectrum:
     full, n = matrix.dense(), matrix.n
     # From centred entries: the trace of the spread is a difference, which may lose digits.
-    trace = max(float(np.trace(full)), 0.0)
+    trace = float(np.trace(full))
     k = n if not isinstance(wanted, int) else min(wanted, n)
     values, vectors = eigenpairs(full, k)
     values = values[: k if k < n // 3 else n]  # few pairs come without others
-    check_definite(values[:k], matrix)
+    trace = checked_trace(values[:k], matrix, trace, wanted)
     values = without_rounding(values, matrix)
     if not isinstance(wanted, int):
         k = int((values > 0).sum())
@@ -202,7 +202,7 @@ def _searched(
         room = search_space(n, k, memory // 2)
         pairs = _pairs(matrix, k, start, fresh, least, room, rng)
         products += pairs.products
-        check_definite(pairs.values, matrix)
+        trace = checked_trace(pairs.values, matrix, matrix.spread.trace, wanted)
         # Estimates of a search never exceed the eigenvalues.
         values = without_rounding(pairs.values, matrix)
         if isinstance(wanted, int):
@@ -223,7 +223,6 @@ def _searched(
     axes, residuals = orthonormal(pairs.vectors[:, :k].T), np.zeros(k)
     if values[0] > 0.0:
         residuals = np.maximum(pairs.residuals[:k] / values[0], least / 2)
-    trace = matrix.spread.trace
     spectrum = spectrum_of(values, axes, residuals, matrix, trace, pairs.missed, searched=True)
     return spectrum, products
 
