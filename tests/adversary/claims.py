@@ -109,6 +109,7 @@ def judged(fit, truth):
     model = fit.model
     promise = promise_of(model)
     found = [variances_judged(model, promise, truth), total_judged(model, promise, truth)]
+    found.append(_number_of_rows(model, fit))
     if not hasattr(model, "components_") or not len(model.components_):
         return found
     found += [
@@ -171,6 +172,13 @@ def total_judged(model, promise, truth):
     return compared(
         "total variance", answer - true, claim, lambda _: f"{answer:.6g}, right: {true:.6g}"
     )
+
+
+def _number_of_rows(model, fit):
+    used, given = getattr(model, "n_samples_", None), fit.rows.shape[0]
+    if used is None or fit.weights is not None or used == given:
+        return Finding("number of rows", 0.0)
+    return Finding("number of rows", np.inf, f"{used} of {given}")
 
 
 def fraction_judged(model, promise, truth):

@@ -60,6 +60,8 @@ class Outcome:
     findings: list = field(default_factory=list)
     refused: str = ""
     route: str = ""
+    # What became of a wrong answer when the case was run again: a fault may depend on timing.
+    again: str = ""
 
     @property
     def wrong(self):
@@ -76,7 +78,7 @@ class Outcome:
             f"{self.worst.ratio:9.3g} × the claim: {self.worst.check}, {self.worst.detail}\n"
             f"    {self.route} of {recipe['n']} × {recipe['p']} {recipe['dtype']} "
             f"({recipe['pattern']}), {recipe['source']}, {recipe['sequence']}\n"
-            f"    make adversary CASE={self.name}\n    {recipe}"
+            f"    make adversary CASE={self.name}{self.again}\n    {recipe}"
         )
 
 
@@ -175,11 +177,22 @@ def _search(first_seed, until, limit, report):
             signal.setitimer(signal.ITIMER_PROF, limit)
         try:
             outcome = attacked(recipe_of(name), name)
+            if outcome.wrong:
+                outcome.again = _again(outcome)
         except Exception as error:
             outcome = _without_answer(name, f"{type(error).__name__} in the search: {error}")
         report(outcome)
         if not (outcome.wrong or outcome.refused):
             _keep(near, outcome, parent)
+
+
+def _again(wrong):
+    """Whether a wrong answer is wrong again, and all that was found of it where it is not."""
+    second = attacked(wrong.recipe, wrong.name)
+    if second.wrong:
+        return ", wrong again"
+    found = [f"\n    {one.ratio:9.3g}  {one.check}  {one.detail}" for one in wrong.findings]
+    return "".join([", not wrong when run again; found at first:", *found])
 
 
 def _without_answer(name, what):

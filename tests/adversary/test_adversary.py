@@ -69,7 +69,8 @@ def test_the_oracle_knows_spectra_that_are_exact_in_doubles(n, p, far):
     exact[: len(sigma)] = LONG(2) * sigma**2 / (n - 1)
     away = np.sqrt(found.variances) - np.sqrt(exact)
     assert np.abs(away).max() <= found.slack * np.sqrt(exact[0])
-    assert (found.near + found.offset == far).all()
+    away = np.abs((found.near - far) + found.offset)
+    assert away.max() <= n * LONG_EPS * 2 * sigma[0]  # as a sum of n shares of the rows rounds
     away = found.image(found.axes) - found.variances[:, None] * found.axes if n > p else 0.0
     assert np.abs(away).max() <= 2 * found.slack * exact[0]
 
