@@ -3,7 +3,9 @@
    fault_arm(family, n, errno) lets n - 1 calls of the family through and fails the n-th.
    fault_disarm() stops and returns how many calls of the family were seen.
    fault_event(what, file, other) has the n-th call do something else before it goes through: the
-   file is removed, other is renamed to it or copied into it, or SIGINT is sent to this process.
+   file is removed, other is renamed to it or copied into it, or SIGINT is sent to this process. A
+   call that reads may also find the end of the file, as all later ones do then (END), or return
+   half of the bytes (HALF).
    fault_watch(folder) counts only calls on files in this folder.
 
    Allocations are of two families. LARGE: 128 KB and more, from anywhere. Smaller ones fail in
@@ -28,7 +30,7 @@
 #include <unistd.h>
 
 enum { NONE, LARGE, KERNELS, WRITE, SYNC, RENAME, THREAD, THREADS, READ };
-enum { FAIL_IT, REMOVE, REPLACE, COPY, INTERRUPT };
+enum { FAIL_IT, REMOVE, REPLACE, COPY, INTERRUPT, END, HALF };
 
 static atomic_int family = NONE;
 static atomic_long left = 0, seen = 0;
@@ -75,14 +77,14 @@ static int happens(void) {
   if (event == REPLACE) syscall(SYS_renameat2, AT_FDCWD, other_of_event, AT_FDCWD, file_of_event, 0);
   if (event == COPY) copy(other_of_event, file_of_event);
   if (event == INTERRUPT) kill(getpid(), SIGINT);
-  return event == FAIL_IT;
+  return event == FAIL_IT || event == END || event == HALF;
 }
 
 static int fails(int which) {
   if (atomic_load_explicit(&family, memory_order_relaxed) != which) return 0;
   atomic_fetch_add(&seen, 1);
   long n = atomic_fetch_sub(&left, 1);
-  return (n == 1 || (which == THREADS && n < 1)) && happens();
+  return (n == 1 || (n < 1 && (which == THREADS || event == END))) && happens();
 }
 
 /* Whether an open file is in the folder that is watched. */
@@ -141,8 +143,14 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
 /* ---- files ---------------------------------------------------------------------------------- */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define FAIL(which) if (fails(which)) { errno = atomic_load(&code); return -1; }
-#define FAIL_READ(file)                                                        \
-  if (atomic_load_explicit(&family, memory_order_relaxed) == READ && is_watched(file)) FAIL(READ)
+#define FAIL_READ(file, half)                                                                \
+  if (atomic_load_explicit(&family, memory_order_relaxed) == READ && is_watched(file) &&     \
+      fails(READ)) {                                                                         \
+    if (event == END) return 0;                                                              \
+    if (event == HALF) return half;                                                          \
+    errno = atomic_load(&code);                                                              \
+    return -1;                                                                               \
+  }
 
 ssize_t write(int file, const void *from, size_t size) {
   static __typeof__(&write) real;
@@ -190,43 +198,43 @@ int link(const char *from, const char *to) {
 ssize_t read(int file, void *to, size_t size) {
   static __typeof__(&read) real;
   if (!real) real = REAL(read);
-  FAIL_READ(file)
+  FAIL_READ(file, real(file, to, (size + 1) / 2))
   return real(file, to, size);
 }
 ssize_t pread(int file, void *to, size_t size, off_t at) {
   static __typeof__(&pread) real;
   if (!real) real = REAL(pread);
-  FAIL_READ(file)
+  FAIL_READ(file, real(file, to, (size + 1) / 2, at))
   return real(file, to, size, at);
 }
 ssize_t pread64(int file, void *to, size_t size, off64_t at) {
   static __typeof__(&pread64) real;
   if (!real) real = REAL(pread64);
-  FAIL_READ(file)
+  FAIL_READ(file, real(file, to, (size + 1) / 2, at))
   return real(file, to, size, at);
 }
 ssize_t preadv(int file, const struct iovec *to, int count, off_t at) {
   static __typeof__(&preadv) real;
   if (!real) real = REAL(preadv);
-  FAIL_READ(file)
+  FAIL_READ(file, pread64(file, to->iov_base, (to->iov_len + 1) / 2, at))
   return real(file, to, count, at);
 }
 ssize_t preadv64(int file, const struct iovec *to, int count, off64_t at) {
   static __typeof__(&preadv64) real;
   if (!real) real = REAL(preadv64);
-  FAIL_READ(file)
+  FAIL_READ(file, pread64(file, to->iov_base, (to->iov_len + 1) / 2, at))
   return real(file, to, count, at);
 }
 ssize_t preadv2(int file, const struct iovec *to, int count, off_t at, int flags) {
   static __typeof__(&preadv2) real;
   if (!real) real = REAL(preadv2);
-  FAIL_READ(file)
+  FAIL_READ(file, pread64(file, to->iov_base, (to->iov_len + 1) / 2, at))
   return real(file, to, count, at, flags);
 }
 ssize_t preadv64v2(int file, const struct iovec *to, int count, off64_t at, int flags) {
   static __typeof__(&preadv64v2) real;
   if (!real) real = REAL(preadv64v2);
-  FAIL_READ(file)
+  FAIL_READ(file, pread64(file, to->iov_base, (to->iov_len + 1) / 2, at))
   return real(file, to, count, at, flags);
 }
 

@@ -19,7 +19,7 @@ FAMILIES = {
     "threads": 7,
     "read": 8,
 }
-EVENTS = {"fail": 0, "remove": 1, "replace": 2, "copy": 3, "interrupt": 4}
+EVENTS = {"fail": 0, "remove": 1, "replace": 2, "copy": 3, "interrupt": 4, "end": 5, "half": 6}
 MOST = 1000
 
 library = ctypes.CDLL(None)
@@ -46,7 +46,8 @@ def failing(
     """The outcome of ``run`` with one call of a family failing: ``first``, ``first + step``, ….
 
     With an ``event``, the call goes through after ``file`` was removed, or ``other`` was moved or
-    copied there, or SIGINT was sent. ``before`` is called before each run.
+    copied there, or SIGINT was sent; or it finds the ``end`` of the file, or returns ``half`` of
+    the bytes. ``before`` is called before each run.
     """
     library.fault_event(EVENTS[event], str(file).encode(), str(other).encode())
     for n in range(first, MOST, step):

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-FAILED = {"MalformedFileError", "InputNotFoundError"}
+FAILED = {"MalformedFileError", "InputNotFoundError", "ModelFileError", "CheckpointError"}
 
 
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.soak)])
-def test_every_read_may_fail(step, outcomes):
-    found = outcomes("under_failing_reads.py", "errors", str(step))
-    assert len(found) == 17
+@pytest.mark.parametrize(("what", "files", "reads"), [("errors", 17, 250), ("ends", 13, 150)])
+def test_every_read_may_fail_or_find_the_end_of_the_file(what, files, reads, step, outcomes):
+    found = outcomes("under_failing_reads.py", what, str(step))
+    assert len(found) == files
     for name, seen in found.items():
         assert seen, name
         assert set(seen) <= FAILED | {"right"}, name
-    assert sum(map(len, found.values())) > 250 / step
+    assert sum(map(len, found.values())) > reads / step
+
+
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.soak)])
+def test_every_read_may_return_fewer_bytes(step, outcomes):
+    found = outcomes("under_failing_reads.py", "halves", str(step))
+    assert len(found) == 17
+    assert {one for seen in found.values() for one in seen} == {"right"}
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """Runs under failing_calls.c: input files that fail or change at each read of them.
 
-Usage: LD_PRELOAD=failing_calls.so python under_failing_reads.py errors|changes STEP FOLDER
+Usage: LD_PRELOAD=failing_calls.so python under_failing_reads.py WHAT STEP FOLDER
 
-For n = 1, 1 + STEP, … a fit is run whose n-th read fails (errors), or whose file is changed just
-before its n-th read (changes).
+For n = 1, 1 + STEP, … a fit is run whose n-th read fails (errors), finds the end of the file
+(ends), returns half of the bytes (halves), or whose file is changed just before its n-th read
+(changes).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import errno
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,8 @@ from princomp.io.readers import files
 
 # Names of columns before a file changes, and after it.
 NAMES, OTHERS = ["a", "b", "c", "d"], ["d", "c", "b", "a"]
+# Where a file ends early, HDF5 reads zeros, and pyarrow what the memory held: no reader can know.
+ENDS_UNSEEN = ("arrow", "h5", "h5ad")
 
 
 def fitted(path):
@@ -56,17 +60,20 @@ def readers(folder):
             yield f"{name}, whole" if whole else name, path, path / part
 
 
-def errors(folder, step):
-    """Each read fails with EIO."""
+def errors(folder, step, event="fail"):
+    """Each read fails with EIO, or as ``event`` says."""
     for name, path, _ in readers(folder):
+        if event == "end" and name.startswith(ENDS_UNSEEN):
+            continue
         right, seen = {fitted(path)}, []
-        for n, *found in failing(lambda path=path: fitted(path), "read", errno.EIO, step=step):
+        run = partial(fitted, path)
+        for n, *found in failing(run, "read", errno.EIO, event=event, step=step):
             seen.append(outcome((name, path.name, n), *found, right))
         yield name, seen
-    yield from own_files(folder / "own", step)
+    yield from own_files(folder / "own", step, event)
 
 
-def own_files(place, step):
+def own_files(place, step, event):
     """Model files and checkpoints, each of whose reads fails."""
     place.mkdir()
     np.save(place / "x.npy", rows(1))
@@ -82,9 +89,10 @@ def own_files(place, step):
         "checkpoint": lambda: answer(PCA(2).fit(place / "x.npy", checkpoint=place / "x.ckpt")),
     }.items():
         seen = []
-        for n, *found in failing(run, "read", errno.EIO, before=made.restore, step=step):
+        options = {"event": event, "before": made.restore, "step": step}
+        for n, *found in failing(run, "read", errno.EIO, **options):
             seen.append(outcome((name, "x.", n), *found, {answer(model)}))
-            assert found[1] is None or "disk" in found[1].hint, (name, n, found)
+            assert event != "fail" or found[1] is None or "disk" in found[1].hint, (name, n, found)
         yield name, seen
 
 
@@ -142,5 +150,10 @@ def around(name, path, target, what, event, changed, step):
 
 if __name__ == "__main__":
     as_a_script()
-    what = {"errors": errors, "changes": changes}[sys.argv[1]]
+    what = {
+        "errors": errors,
+        "ends": partial(errors, event="end"),
+        "halves": partial(errors, event="half"),
+        "changes": changes,
+    }[sys.argv[1]]
     print(json.dumps(dict(what(Path(sys.argv[3]), int(sys.argv[2])))))

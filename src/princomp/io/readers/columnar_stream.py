@@ -247,6 +247,10 @@ class ColumnarSource(Source):
             raise no_rows(self.file)
         return [name for name in unclear if name in left_out]
 
+    def _check_rows(self, rows: int) -> None:
+        if self.rows is not None and rows != self.rows:
+            raise self._changed(f"it had {self.rows} rows")
+
     def _changed(self, how: str) -> MalformedFileError:
         hint = "Wait until it is complete, then read it again."
         return malformed(self.file, f"changed while it was read: {how}", hint)
@@ -281,6 +285,7 @@ class ColumnarSource(Source):
         names = [*self._choice.names, *self._ids]
         with closing(self._checked(names, 0)) as batches:
             found = [batch for _, batch in batches]
+        self._check_rows(sum(batch.num_rows for batch in found))
         if not found:
             raise no_rows(self.file)
         with reading(self._where, KIND):
@@ -316,8 +321,8 @@ class ColumnarSource(Source):
                 if filled == step:
                     yield Chunk(block, np.concatenate(ids) if ids else None)
                     filled, ids = 0, []
-        if self.rows is not None and end != self.rows > start:
-            raise self._changed(f"it had {self.rows} rows")
+        if self.rows is not None and self.rows > start:
+            self._check_rows(end)
         if filled:
             yield Chunk(block[:filled], np.concatenate(ids) if ids else None)
 

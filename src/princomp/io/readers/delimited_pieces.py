@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from princomp.errors import MalformedFileError, PrincompError
 from princomp.io.readers.number_text import PLAIN, NumberFormat
-from princomp.io.readers.reader_errors import malformed, reading
+from princomp.io.readers.reader_errors import malformed, open_whole, reading
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -45,6 +45,8 @@ _BLANKS = re.compile(r'"[^"]*"|[ \t]+')
 LONGEST_ROW = 2**26
 # The end of a text, where it is enough to look for the last line end.
 _TAIL = 2**16
+# Bytes of a compressed file that are read at once.
+_READ = 2**22
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +157,12 @@ def end_of_lines(text: bytes, lines: int) -> int:
 def raw_bytes(path: Path, compression: str | None) -> BinaryIO:
     """Open a file as bytes, decompressed."""
     if compression is None:
-        return path.open("rb")
+        return open_whole(path)
     import pyarrow as pa
 
-    return cast(BinaryIO, pa.input_stream(str(path), compression=compression))
+    # In a few reads: each waits for Python's lock, which the threads that parse take, too.
+    stream = pa.BufferedInputStream(pa.PythonFile(open_whole(path), "r"), _READ)
+    return cast(BinaryIO, pa.CompressedInputStream(stream, compression))
 
 
 class _Cleaned(io.RawIOBase):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from princomp.errors import (
     InputNotFoundError,
@@ -18,7 +19,10 @@ from princomp.errors import (
     ShapeError,
 )
 
-__all__ = ["REMAKE", "malformed", "need", "no_rows", "reading"]
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+__all__ = ["REMAKE", "malformed", "need", "no_rows", "open_whole", "reading"]
 
 REMAKE = "It may be cut short or damaged: make or fetch it anew."
 # Libraries give the system's words in messages of their own, not always its number.
@@ -91,3 +95,25 @@ def reading(path: Path, kind: str) -> Iterator[None]:
             "make or fetch it anew."
         )
         raise malformed(path, f"cannot be read as {kind}: {reason}", hint) from error
+
+
+def open_whole(path: Path) -> io.BufferedReader:
+    """Open a file whose end before its size is an OSError, as a failing network makes one."""
+    return io.BufferedReader(_WholeFile(path))
+
+
+class _WholeFile(io.FileIO):
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        got = super().readinto(buffer)
+        if not got and memoryview(buffer).nbytes:
+            self._refuse_early_end()
+        return got
+
+    def readall(self) -> bytes:
+        text = super().readall()
+        self._refuse_early_end()
+        return text
+
+    def _refuse_early_end(self) -> None:
+        if self.seekable() and self.tell() < os.fstat(self.fileno()).st_size:
+            raise OSError(errno.EIO, f"{os.strerror(errno.EIO)} after {self.tell():,} bytes")
