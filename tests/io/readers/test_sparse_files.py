@@ -29,12 +29,12 @@ from princomp.io.readers.source import TableSource
 from princomp.io.readers.sparse_files import open_matrix_market, open_npz
 
 
-def npz(path, columns=None, exclude=(), id_column=None, inside=None, **options):
-    return open_npz(path, Selection(columns, exclude, id_column), inside, **options)
+def npz(path, columns=None, exclude=(), id_column=None, inside=None):
+    return open_npz(path, Selection(columns, exclude, id_column), inside)
 
 
-def mtx(path, columns=None, exclude=(), id_column=None, inside=None, **options):
-    return open_matrix_market(path, Selection(columns, exclude, id_column), inside, **options)
+def mtx(path, columns=None, exclude=(), id_column=None):
+    return open_matrix_market(path, Selection(columns, exclude, id_column))
 
 
 def dense(source, start=0):
@@ -372,34 +372,10 @@ def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
     assert "pip install" in refused(MissingLibraryError, mtx, path).hint
 
 
-def test_there_is_nothing_to_name_in_a_matrix_market_file(tmp_path):
+def test_a_matrix_market_file_has_no_ids_and_numbers_its_columns(tmp_path):
     path = market(tmp_path / "t.mtx", "array real general", "1 2", "1", "2")
-    refused(ParameterError, mtx, path, inside="x")
     refused(ParameterError, mtx, path, id_column="0")
     refused(ColumnError, mtx, path, ["2"])
-
-
-# Memory
-
-
-def test_tables_that_take_more_memory_than_they_may_are_refused_from_their_headers(tmp_path):
-    path = tmp_path / "t.npz"
-    x = sp.csr_array(counts("f4"))
-    sp.save_npz(path, x)
-    needed = x.nnz * 8 + x.shape[0] * 4
-    assert npz(path, most_bytes=needed).stored == x.nnz
-    error = refused(ParameterError, npz, path, most_bytes=needed - 1)
-    assert f"24 × 6 with {x.nnz} stored numbers" in str(error)
-    assert ".h5ad" in error.hint
-    np.savez(path, x=np.zeros((1000, 3), "f4"))
-    assert npz(path, most_bytes=12_000).shape == (1000, 3)
-    assert ".npy" in refused(ParameterError, npz, path, most_bytes=11_999).hint
-    # The sizes alone decide: what would follow is not looked at.
-    path = market(tmp_path / "t.mtx", "coordinate real general", "1000 10 1000000000")
-    assert "12,004 MB" not in str(refused(MalformedFileError, mtx, path, most_bytes=10**13))
-    assert "12,000 MB" in str(refused(ParameterError, mtx, path, most_bytes=10**9))
-    path = market(tmp_path / "t.mtx", "array real general", "1000 1000")
-    assert "8 MB" in str(refused(ParameterError, mtx, path, most_bytes=10**6))
 
 
 # Cut files

@@ -33,13 +33,7 @@ __all__ = ["open_matrix_market", "open_npz"]
 _SPARSE = ("csr", "csc", "bsr", "dia", "coo")
 
 
-def open_npz(
-    path: Path,
-    selection: Selection,
-    inside: str | None = None,
-    *,
-    most_bytes: int | None = None,
-) -> Source:
+def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Source:
     """Read a sparse matrix of ``scipy.sparse.save_npz``, or an array of ``numpy.savez``.
 
     Parameters
@@ -50,8 +44,6 @@ def open_npz(
         Columns by numbers. There is no id column.
     inside : str, optional
         Name of the array; needed where the file holds several of two dimensions.
-    most_bytes : int, optional
-        Memory that the table may take. No limit if not given.
 
     Returns
     -------
@@ -63,7 +55,7 @@ def open_npz(
     InputNotFoundError, MalformedFileError
         No such file; damaged, or of another kind.
     ParameterError
-        More than ``most_bytes``; no array or several fit, with a list of them.
+        No array or several fit, with a list of them.
     ColumnError, ShapeError, NotNumericError
         No such column, no table, no real numbers.
     """
@@ -87,8 +79,6 @@ def open_npz(
                 shape = tuple(int(length) for length in _array(path, archive, "shape"))
             member = Member("the sparse matrix", shape, members["data"].dtype)
             refuse_kind(member, origin)
-        stored = None if layout is None else int(np.prod(members["data"].shape))
-        _refuse_large(path, member, stored, most_bytes)
         taken = numbered_columns(member.shape[1], selection, origin)
         data: Any
         if layout is None:
@@ -158,13 +148,7 @@ def _assembled(layout: str, parts: dict[str, NDArray[Any]], shape: tuple[int, ..
     return sp.bsr_array((values, parts["indices"], parts["indptr"]), shape=size)
 
 
-def open_matrix_market(
-    path: Path,
-    selection: Selection,
-    inside: str | None = None,
-    *,
-    most_bytes: int | None = None,
-) -> Source:
+def open_matrix_market(path: Path, selection: Selection) -> Source:
     """Read a MatrixMarket file, plain or compressed by gzip.
 
     Parameters
@@ -173,9 +157,6 @@ def open_matrix_market(
         Of the file (.mtx, .mtx.gz). Its rows are the rows of the table.
     selection : Selection
         Columns by numbers. There is no id column.
-    inside : None
-    most_bytes : int, optional
-        Memory that the table may take. No limit if not given.
 
     Returns
     -------
@@ -189,19 +170,11 @@ def open_matrix_market(
         pyarrow is not installed.
     InputNotFoundError, MalformedFileError
         No such file; damaged, or of another kind.
-    ParameterError
-        More than ``most_bytes``.
     ColumnError, ShapeError, NotNumericError
         No such column, no rows, complex numbers.
     """
     origin = Origin(str(path))
     refuse_ids(selection, "a MatrixMarket file", origin)
-    if inside is not None:
-        raise ParameterError(
-            origin.say(f"holds one matrix, and nothing named {inside!r} in it"),
-            place=origin.place(parameter="inside"),
-            hint=f"Give {path} alone.",
-        )
     opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
     with reading(path, "MatrixMarket"):
         opened = opener(path, "rb")
@@ -210,11 +183,8 @@ def open_matrix_market(
         head = read_head(path, file)
         member = Member("the matrix", head.shape, head.dtype)
         refuse_kind(member, origin)
-        both = 1 if head.symmetry == "general" else 2
-        stored = None if head.entries is None else both * head.entries
-        _refuse_large(path, member, stored, most_bytes)
         taken = numbered_columns(head.shape[1], selection, origin)
-        if stored is None:
+        if head.entries is None:
             data = floats(read_array(path, file, head), taken, 0, labels(None, taken), origin)
         else:
             row, column, values = read_entries(path, file, head)
@@ -237,23 +207,3 @@ def _rows(path: Path, matrix: Any, taken: NDArray[np.intp] | None, origin: Origi
             values = values.astype(float_kind(values.dtype), copy=False)
             matrix = sp.csr_array((values, (row, column)), shape=matrix.shape)
         return as_csr(matrix, taken, 0, labels(None, taken), origin)
-
-
-def _refuse_large(path: Path, member: Member, stored: int | None, most: int | None) -> None:
-    """Raise ParameterError if the table takes more memory than it may."""
-    n, p = member.shape
-    number = float_kind(member.dtype).itemsize
-    if stored is None:
-        size, needed, other = f"{n:,} × {p:,}", n * p * number, ".npy"
-    else:
-        index = 4 if max(n, p, stored) < 2**31 else 8
-        size = f"{n:,} × {p:,} with {stored:,} stored numbers"
-        needed, other = stored * (number + index) + n * index, ".h5ad"
-    if most is not None and needed > most:
-        raise ParameterError(
-            f"{path}: a matrix of {size} takes {needed / 1e6:,.0f} MB in memory, "
-            f"more than the {most / 1e6:,.0f} MB it may",
-            place={"file": str(path), "parameter": "most_bytes"},
-            hint=f"This kind of file is only read whole: store the table as {other}, "
-            "which is read in pieces.",
-        )
