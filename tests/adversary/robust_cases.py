@@ -34,7 +34,7 @@ class _Steps:
         """A context in which the steps are noted."""
         stack = ExitStack()
         notes = (
-            (robpca, "_off", lambda rows, *_: setattr(self, "inside", rows)),
+            (robpca, "_orthogonal_distances", lambda rows, *_: setattr(self, "inside", rows)),
             (robpca, "_decomposed", lambda rows: setattr(self, "near", rows)),
             (robpca, "fast_mcd", lambda rows, *_: setattr(self, "scores", rows)),
             (mcd, "_moments", lambda rows: setattr(self, "kept", rows)),

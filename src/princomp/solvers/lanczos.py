@@ -103,7 +103,7 @@ class TopPairs:
         done = exhausted or worst <= 1.0 or self._progress.stalled(reached, worst)
         if done and not exhausted and self._may_hide_copies(values[:k]):
             self._check = _Check(values[:k], reached)
-            space.restart(values[:k], inner[:k], afresh=True)
+            space.restart(values[:k], inner[:k], random=True)
             self.width = min(2 * self.width, (self.room - k) // 2, space.size - k)
             self._begin()
             return None

@@ -1,4 +1,4 @@
-"""The step of a block Lanczos search: it grows a space and projects the operator onto it."""
+"""The subspace of a block Lanczos search: its basis, and the operator projected onto it."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ import numpy as np
 from princomp.linalg import EPS, FloatArray, eigh, eigh_top, empty
 from princomp.solvers.bases import factored, growth, orthonormal, swept
 
-# After two sweeps a block is orthogonal to the space up to EPS over the share of its length that
-# its smallest direction keeps. A share below _KEPT (or one that costs more than _UNITS of the
-# tolerance) takes a third sweep.
-_KEPT, _UNITS = 1e-2, 16
-# Images shorter than this many times their rounding are mostly rounding. They are swept again, or
-# each block would lose orthogonality on top of what the last one lost.
+# After two passes of Gram-Schmidt, inner products of a block with the space are about EPS / s,
+# where s is the ratio of the block's smallest to its largest singular value. There is another pass
+# if s is below _LEAST_RATIO and EPS / s exceeds the tolerance over _TOL_FRACTION.
+_LEAST_RATIO, _TOL_FRACTION = 1e-2, 16
+# Images shorter than this multiple of their rounding errors are mostly noise. They get another
+# pass, too: without it, the loss of orthogonality would grow from block to block.
 _NOISE = 64
 
 
 class SearchSpace:
-    """A space of vectors, and the projection of a symmetric operator onto it.
+    """An orthonormal basis, and the projection of a symmetric operator onto its span.
 
     Parameters
     ----------
     apply : callable
-        The operator; maps (size, m) to (size, m).
+        Maps an array (size, m) to the operator times it, of the same shape.
     block : ndarray of shape (m, size)
         Orthonormal rows, the first block.
     room : int
-        Vectors that the space can hold.
+        Number of vectors that the basis can hold.
     tol : float
         Largest relative residual that the search may end with.
 
     Attributes
     ----------
     room, size : int
-        Vectors that the space can hold, and their length.
+        Number of vectors that the basis can hold, and their length.
     stop : int
-        Vectors in the space.
+        Number of vectors in the basis.
     products : int
         Number of times that the operator was applied.
     overlap : float
-        Largest inner product of two basis vectors, where the tolerance allows more than rounding.
-        Residuals may be off by as much of the first eigenvalue.
+        Estimate of the largest inner product of two basis vectors; 0 where it is at the level of
+        rounding. Residuals relative to the first eigenvalue may be wrong by as much.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class SearchSpace:
         self.room, self.size = room, block.shape[1]
         self._basis = empty((room, self.size))
         self._projected = np.zeros((room, room))
-        self._block, self._image, self._afresh = block, block, False
+        self._block, self._image, self._random_next = block, block, False
         self._first = self.stop = self.products = 0
-        self._longest = self._largest = self._shortest = self._rounding = 0.0
+        self._image_norm = self._largest_so_far = self._norm_needed = self._rounding_norm = 0.0
         self.overlap = 0.0
 
     @property
@@ -79,17 +79,22 @@ class SearchSpace:
         self.products += 1
         self._projected[:stop, first:stop] = coupling
         self._projected[first:stop, :stop] = coupling.T
-        length = self._longest = _longest(image)
-        self._largest = max(self._largest, length, _longest(coupling.T))
-        self._shortest = length * min(_KEPT, _UNITS * EPS / max(self._tol, EPS))
-        # Of the largest products, not of this one: what a block shares with the first vectors comes
-        # back multiplied by the first eigenvalue.
-        self._rounding = EPS * self._largest
-        # Twice is enough (Kahan; Parlett 1998).
+        norm = self._image_norm = _largest_norm(image)
+        self._largest_so_far = max(self._largest_so_far, norm, _largest_norm(coupling.T))
+        ratio = min(_LEAST_RATIO, _TOL_FRACTION * EPS / max(self._tol, EPS))
+        # Relative to the longest image so far, not to this one: components along the leading
+        # eigenvectors that remain in a block are multiplied by the largest eigenvalue.
+        self._rounding_norm = EPS * self._largest_so_far
+        self._norm_needed = max(norm * ratio, _NOISE * self._rounding_norm)
+        # The second pass of Gram-Schmidt, which is usually enough (Kahan; Parlett 1998); `extend`
+        # makes another where it is not. The image is in scratch memory that the next one reuses.
         self._image, _ = swept(image, self.vectors, "swept")
 
     def pairs(self, most: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return Ritz values, descending, and vectors in the basis as rows: all or ``most``."""
+        """Return the Ritz values, descending, and coordinates of the Ritz vectors as rows.
+
+        All of them, or the ``most`` largest.
+        """
         inner = self._projected[: self.stop, : self.stop]
         if most is None or 3 * most >= self.stop:
             values, vectors = eigh(inner)
@@ -98,46 +103,49 @@ class SearchSpace:
         return values[:most], vectors[:most]
 
     def residuals(self, inner: FloatArray) -> FloatArray:
-        """Norms of ``A v − λ v`` of Ritz vectors, by the recurrence."""
+        """Norms of ``A v − λ v`` of Ritz vectors with these coordinates; call after `grow`.
+
+        They are the norms of the part of the last images outside the space: A is not applied.
+        """
         norms: FloatArray = np.linalg.norm(inner[:, self._first : self.stop] @ self._image, axis=1)
         return norms
 
-    def restart(self, values: FloatArray, inner: FloatArray, *, afresh: bool = False) -> None:
+    def restart(self, values: FloatArray, inner: FloatArray, *, random: bool = False) -> None:
         """Keep these Ritz pairs and discard the rest of the space (thick restart).
 
-        ``afresh``: continue with random vectors instead of the last images.
+        ``random``: continue with random vectors instead of the last images.
         """
         keep = len(values)
         self._basis[:keep] = inner @ self.vectors
         self._projected[:] = 0.0
         self._projected[np.arange(keep), np.arange(keep)] = values
-        self.stop, self._afresh = keep, afresh
+        self.stop, self._random_next = keep, random
 
     def extend(self, width: int, rng: np.random.Generator) -> None:
         """Make the next block from the images of the last one, and random vectors where needed.
 
-        The images were swept twice. What they still share with the space grows as they are made
-        orthonormal: by more than 1 / ``_shortest``, and they are swept again. A direction in which
-        no image is longer than the rounding is replaced by a random one.
+        Orthonormalising the images amplifies what remains in them of the space: by ``grown`` for an
+        image of length 1. If that is too much, or a direction was replaced, there is another pass
+        of Gram-Schmidt. Directions in which no image is longer than rounding errors are replaced by
+        random ones.
         """
         width = min(width, self.size - self.stop)
-        if self._afresh:
-            self._afresh = False
+        if self._random_next:
+            self._random_next = False
             self._block = self._outside(rng.standard_normal((width, self.size)))
             return
         block, triangle = factored(self._image)
-        # A direction that is short in its own image may be long in later ones.
-        largest = np.abs(triangle).max(axis=1)
-        lost = (largest <= self._rounding) | ~np.isfinite(block).all(axis=1)
+        # A row of the triangle has a direction's coefficients in its own image and in later ones.
+        lengths = np.abs(triangle).max(axis=1)
+        lost = (lengths <= self._rounding_norm) | ~np.isfinite(block).all(axis=1)
         if lost.any():
             block[lost] = rng.standard_normal((int(lost.sum()), block.shape[1]))
         block = block[:width]
-        shortest = max(self._shortest, _NOISE * self._rounding)
         grown = growth(triangle)
-        if lost.any() or grown * shortest > 1.0:
+        if lost.any() or grown * self._norm_needed > 1.0:
             block = self._outside(block)
-        elif grown * self._longest * _KEPT > 1.0:
-            self.overlap = max(self.overlap, EPS * grown * self._longest)
+        elif grown * self._image_norm * _LEAST_RATIO > 1.0:
+            self.overlap = max(self.overlap, EPS * grown * self._image_norm)
         self._block = block
 
     def _outside(self, block: FloatArray) -> FloatArray:
@@ -147,6 +155,6 @@ class SearchSpace:
         return block
 
 
-def _longest(vectors: FloatArray) -> float:
-    """Length of the longest of some vectors (m, size)."""
+def _largest_norm(vectors: FloatArray) -> float:
+    """Norm of the longest of some vectors (m, size)."""
     return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max(initial=1e-300)))

@@ -14,7 +14,7 @@ import numpy as np
 from princomp.errors import MemoryLimitError
 from princomp.kernel_pca.feature_space.matrix import Products
 from princomp.kernel_pca.feature_space.rounding import (
-    checked_trace,
+    checked_total,
     rounding_of,
     spectrum_of,
     unit_of,
@@ -106,7 +106,7 @@ def _dense(matrix: Products, wanted: int | float | None) -> Spectrum:
     k = n if not isinstance(wanted, int) else min(wanted, n)
     values, vectors = eigenpairs(full, k)
     values = values[: k if k < n // 3 else n]  # few pairs come without others
-    trace = checked_trace(values[:k], matrix, trace, wanted)
+    trace = checked_total(values[:k], matrix, trace, wanted)
     values = without_rounding(values, matrix)
     if not isinstance(wanted, int):
         k = int((values > 0).sum())
@@ -202,7 +202,7 @@ def _searched(
         room = search_space(n, k, memory // 2)
         pairs = _pairs(matrix, k, start, fresh, least, room, rng)
         products += pairs.products
-        trace = checked_trace(pairs.values, matrix, matrix.spread.trace, wanted)
+        trace = checked_total(pairs.values, matrix, matrix.spread.trace, wanted)
         # Estimates of a search never exceed the eigenvalues.
         values = without_rounding(pairs.values, matrix)
         if isinstance(wanted, int):
