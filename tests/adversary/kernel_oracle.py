@@ -46,14 +46,16 @@ class Kernel(NamedTuple):
                 total += np.where(size > 0, away**2 / np.where(size > 0, size, 1), 0)
         return np.exp(-gamma * total)
 
-    def entry_error(self, rows, dtype):
+    def entry_error(self, rows, dtype, *, about_mean=True):
         """Bound of the error of one kernel value, computed in the precision of rows.
 
         Products of p columns have relative errors of p units; an exponential has those of its
-        argument, γ‖x − y‖², from squares about the mean, or sums of |x − y| about it.
+        argument, γ‖x − y‖², from squares about the mean, or sums of |x − y| about it. The linear
+        kernel is also of rows about their mean, but for landmarks (``about_mean=False``).
         """
         unit, p = float(np.finfo(dtype).eps), rows.shape[1]
-        about = rows - rows.mean(axis=0) if self.name in _OF_DIFFERENCES else rows
+        moved = self.name in _OF_DIFFERENCES and (about_mean or self.name != "linear")
+        about = rows - rows.mean(axis=0) if moved else rows
         square = float((about**2).sum(axis=1).max())
         if self.name == "linear":
             return unit * (p + 4) * square

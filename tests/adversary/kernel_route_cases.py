@@ -287,7 +287,7 @@ def _landmarks_judged(model, found, rows, images):
     root, m = made.weights.astype(LONG), len(points)
     unit = float(np.finfo(made.dtype).eps)
     everything = np.concatenate([wide, points])
-    entry = kernel.entry_error(everything, made.dtype)
+    entry = kernel.entry_error(everything, made.dtype, about_mean=False)
     largest = max(float(np.abs(values).max()), float(np.abs(between).max()))
     each = unit * (m + 16) * largest + entry
     right = values @ root
@@ -295,7 +295,9 @@ def _landmarks_judged(model, found, rows, images):
     error = images - right
     out = [compared("image", error, claims, lambda _: f"{float(np.abs(error).max()):.1e} off")]
     lengths = np.sqrt((root**2).sum(axis=0))
-    size = EPS * (m + 16) * m * largest + m * kernel.entry_error(points, np.float64)
+    size = EPS * (m + 16) * m * largest + m * kernel.entry_error(
+        points, np.float64, about_mean=False
+    )
     off = root.T @ between @ root - np.eye(root.shape[1])
     out.append(
         compared("landmarks", off, size * np.outer(lengths, lengths) + m * EPS, lambda _: "")
