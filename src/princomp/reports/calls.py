@@ -89,7 +89,7 @@ def report(
         By default they are if their number, means and variances are the same.
     bootstrap : int, optional
         Resamples for intervals of variances and loadings; 0 for none. By default 200, if X are
-        dense rows of the fit and this takes no more than about a second.
+        dense rows of the fit and this takes no more than about half a second.
     level : float, default=0.95
         Level of the limits of T² and Q.
     ids : str or sequence of length n, optional

@@ -243,7 +243,7 @@ def check_remaining_scatter(whole: Centred, part: Centred, left: FloatArray) -> 
     """Return the scatter (p,) that rounding may leave of a constant column.
 
     Equal numbers that are added one by one round in one direction: of the 256 rows of a chunk,
-    their sum is off by up to 48 units (see docs/numerics.md).
+    their sum is off by up to 48 units (see docs/explain/numerics.md).
 
     Raises
     ------
