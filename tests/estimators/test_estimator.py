@@ -122,7 +122,7 @@ def test_truncation_of_a_fit_that_kept_no_scatter(rng):
     model = PCA(8, svd_solver="row_gram").fit(X)
     assert_alike(PCA(3, svd_solver="row_gram").fit(X), model.truncated(3))
     with pytest.raises(
-        NotAvailableError, match="kept no scatter, and 8 of 19 components"
+        NotAvailableError, match="kept no scatter and only 8 of 19 components"
     ) as caught:
         model.truncated(9)
     assert "covariance_eigh" in caught.value.hint

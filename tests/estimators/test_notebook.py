@@ -42,7 +42,7 @@ def test_the_card_says_what_was_found(arrests):
         'width: 100.0%"',
         'width: 39.9%"',
         "certificate: largest residual",
-        "solid: PC1, PC2 (axes within 20° in another sample of normal rows)",
+        "solid: PC1, PC2 (axes within 20° in another sample of normally distributed rows)",
     ):
         assert word in message, word
     assert "chosen by kaiser: " in card(PCA("kaiser", scale="unit").fit(arrests))
@@ -93,7 +93,7 @@ def test_rows_that_are_left_out_and_cells_that_are_filled(arrests):
 def test_residuals_are_not_measured_where_that_takes_long(arrests, monkeypatch):
     monkeypatch.setattr("princomp.estimators.notebook._QUICK", 0.0)
     model = PCA(2).fit(arrests)
-    assert "when it is read" in card(model)
+    assert "read certificate_ to measure" in card(model)
     assert model.certificate_.passes == 1
     assert "largest residual" in card(model)
 

@@ -168,7 +168,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_any_work(tmp_path, old,
     with pytest.raises(OutputError, match="File exists"), atomic_write(old / "x"):
         pass
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(OutputError, match="may not be written to"):
+    with pytest.raises(OutputError, match="is write-protected"):
         check_writable([tmp_path / "x"], force=False)
 
 

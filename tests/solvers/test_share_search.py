@@ -92,7 +92,7 @@ def test_few_components_are_found_without_a_scatter(dtype, n, rng):
     X = rows_of(n, 1500, 20, rng, dtype)
     found, every = PCA(0.6).fit(X), PCA(0.6, svd_solver="covariance_eigh").fit(X)
     assert (found.plan_.summary, found.plan_.solver) == ("columns", "lanczos")
-    assert f"after {found.n_components_} of 1,500 components" in str(found.plan_)
+    assert f"{found.n_components_} of 1,500 components have the share" in str(found.plan_)
     alike(found, every, dtype)
 
 
@@ -108,8 +108,8 @@ def test_weights_and_a_scale_are_those_of_a_scatter(rng):
 @pytest.mark.parametrize(
     ("n", "passes", "reason"),
     [
-        (1500, 6, "the search for the share was given up"),
-        (7500, 2, "no few directions make up the share"),
+        (1500, 6, "the search for the share was stopped"),
+        (7500, 2, "the share needs many components"),
     ],
 )
 def test_too_many_components_are_left_to_a_scatter(n, passes, reason, rng):

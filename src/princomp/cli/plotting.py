@@ -138,7 +138,9 @@ def plot(
     if has_kernel(pca):
         check_figure(figure, model, given)
     elif figure != "outliers":
-        check_plain(pca, model, f"the figure {figure} needs a PCA (only outliers takes both)")
+        check_plain(
+            pca, model, f"the figure {figure} needs a PCA (a RobustPCA has the figure outliers)"
+        )
     refuse_inputs([output], [model, *files])
     check_writable([output], force=force)
     from princomp import plots  # raises if a library is missing

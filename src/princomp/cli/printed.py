@@ -82,8 +82,8 @@ def print_summary(model: Any, angles: FloatArray | None = None) -> None:
         say(
             f"{count:,} of {counted(rows, 'row')} "
             f"{'is an outlier' if count == 1 else 'are outliers'}: "
-            f"farther than {model.score_cutoff_:.4g} within the components, or "
-            f"{model.orthogonal_cutoff_:.4g} off them"
+            f"score distance above {model.score_cutoff_:.4g}, or orthogonal distance above "
+            f"{model.orthogonal_cutoff_:.4g}"
         )
     elif fitted.result.decision is not None:
         say(f"chosen by {fitted.result.decision}")
@@ -103,8 +103,10 @@ def _print_kernel(model: KernelPCA) -> None:
         "in its feature space"
     )
     if error > 0:  # NaN without an estimate
-        what = "the variance" if model.approximation == "nystrom" else "the kernel matrix"
-        say(f"{model.approximation}: an estimated {error:.2%} of {what} is left out")
+        if model.approximation == "nystrom":
+            say(f"nystrom: an estimated {error:.2%} of the variance is left out")
+        else:
+            say(f"{model.approximation}: estimated relative error of the kernel matrix {error:.2%}")
 
 
 def _share(model: KernelPCA) -> str:

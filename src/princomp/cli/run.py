@@ -69,7 +69,11 @@ def run(arguments: list[str] | None = None) -> int:
         if isinstance(error, errors.PrincompError):
             return _failed(error, [*given, *executed], error.to_dict(), code)
         what = {"kind": type(error).__name__, "message": str(error) or type(error).__name__}
-        hint = None if code != 70 else "this is a bug in princomp; --debug shows the traceback"
+        hint = (
+            None
+            if code != 70
+            else "this is a bug in princomp: please report it with what --debug shows"
+        )
         return _failed(error, [*given, *executed], {**what, "place": {}, "hint": hint}, code)
 
 

@@ -73,7 +73,7 @@ class RuleQuestion:
         decision = apply_rule(rule, known)
         if decision is None:
             if complete:
-                raise _no_answer(rule.name, "asks for more variances than there are", known)
+                raise _no_answer(rule.name, "needs more variances than there are", known)
             return None
         if decision.k is None:
             raise _no_answer(rule.name, decision.reason, known)
@@ -154,7 +154,7 @@ def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
     rule = rule_of(wanted)
     if rule.needs != "rows":
         return
-    why = "it draws from the rows, and they are not kept" if fit is None else _no_rows(fit)
+    why = "it draws from the rows, which were not kept" if fit is None else _no_rows(fit)
     if why:
         raise _unavailable(rule.name, why)
 
@@ -162,11 +162,11 @@ def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
 def _no_rows(fit: FitContext) -> str:
     """Why a rule cannot draw from the rows; empty where it can."""
     if fit.rows is None:
-        return "it draws from the rows, and only a summary of them is there"
+        return "it draws from the rows, but only a summary of them is available"
     if isinstance(fit.rows, Source):
-        return "it draws from the rows, and they are read block by block"
+        return "it draws from the rows, but they are read in blocks"
     if fit.weights is not None:
-        return "it draws from the rows, and they have weights"
+        return "it draws from the rows, but they have weights"
     return ""
 
 

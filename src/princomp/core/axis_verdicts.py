@@ -21,7 +21,7 @@ __all__ = ["Verdict", "component_ranges", "unequal_columns", "verdict_lines", "v
 # Each kind, from the best to the worst, and what it says of an axis.
 _KINDS = {
     "solid": "another sample would give nearly the same axis",
-    "untested": "nothing tells how far the axis would turn in another sample",
+    "untested": "it is not known how far the axis would turn in another sample",
     "unstable": "do not interpret such an axis on its own",
     "inseparable": "variances are equal up to rounding: interpret their space, not the axes",
     "below resolution": "the variance is rounding error: do not interpret it",
@@ -181,7 +181,7 @@ def verdict_lines(found: Sequence[Verdict]) -> list[str]:
         axes = "axes" if len(of_kind) > 1 else "axis"
         turns = f" ({axes} within {max(angles):.0f}° in another sample)"
         if not of_kind[0].bootstrapped:
-            turns = turns.replace(")", " of normal rows)")
+            turns = turns.replace(")", " of normally distributed rows)")
         turns = turns if kind in ("solid", "unstable") else ""
         names = component_ranges([one.component for one in of_kind])
         lines.append(f"{kind}: {names}{turns}" + ("" if kind == "solid" else f": {meaning}"))

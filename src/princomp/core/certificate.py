@@ -104,7 +104,7 @@ class Certificate:
                 f"  loss of orthogonality {self.orthogonality:.1e}",
                 f"  below resolution      {_listed(noise)}",
                 f"  inseparable           {(pairs or 'none') + (f' and {more} more' * (more > 0))}",
-                f"  larger one missed     {self.missed_in_words}",
+                f"  missed a larger one   {self.missed_in_words}",
                 f"  passes                {self.passes}",
                 f"  bytes read            {self.bytes_read:,}",
             ]

@@ -78,7 +78,7 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
             f"Sample weights must be 1D array or scalar: sample_weight has shape {weights.shape}, "
             f"and there are {n} rows",
             place=place,
-            hint=f"give one weight a row: an array of shape ({n},)",
+            hint=f"pass one weight per row: an array of shape ({n},)",
         )
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if wrong.size:

@@ -24,8 +24,8 @@ def kept_rows(fitted: Fitted) -> Moments | Triangle | Sketch:
     k, rank = fitted.spectrum.k, fitted.analysed.rank_limit
     if k < rank:
         raise NotAvailableError(
-            f"this fit kept no scatter, and {k:,} of {rank:,} components: it cannot be merged, "
-            "rescaled or given more rows or components",
+            f"this fit kept no scatter and only {k:,} of {rank:,} components: it cannot be merged, "
+            "rescaled or extended",
             hint=_what_keeps_rows(fitted, rank),
         )
     return _from_all_components(fitted, fitted.summary)

@@ -267,8 +267,8 @@ def _does_not_fit(problem: Problem, choices: list[RouteChoice]) -> MemoryLimitEr
     least = min(needs.values())
     rows = f"{problem.rows:,}" if problem.rows else "unknown"
     return MemoryLimitError(
-        f"no route for {rows} × {problem.columns:,} rows fits in {in_words(problem.limit)} of "
-        f"memory: {each}",
+        f"no route for {rows} rows × {problem.columns:,} columns fits in "
+        f"{in_words(problem.limit)} of memory; needed: {each}",
         place={"parameter": "memory_limit", "limit": problem.limit, "needed": least},
         hint=f"allow {in_words(1.05 * least)} (memory_limit), or use fewer columns"
         + (

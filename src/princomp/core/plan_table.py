@@ -19,9 +19,7 @@ from princomp.summaries import Columns
 def plan_table(X: Any, parameters: PCAParameters) -> Plan:
     """What a fit of a table would do and cost, without doing it; see :func:`princomp.plan`."""
     request = Request.of(parameters)
-    refuse_iterator(
-        X, "a plan looks at the first batch of an iterator, and nothing gives it back", "plan"
-    )
+    refuse_iterator(X, "a plan would use up the first batch, which a later fit would miss", "plan")
     problem = request.problem(opened(X)[0])
     if request.fill is not None:
         problem = problem._replace(held=True, limit=None)  # all rows are read into memory

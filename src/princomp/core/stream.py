@@ -43,15 +43,15 @@ _TOGETHER, _LARGE_BLOCK = default_threads(), 2**21
 # What plans say of summaries that were changed on the way: the note of a merge by the kind that
 # is left.
 _OF_COMPONENTS = (
-    "the rows of a fit that kept no scatter are known by its components, all of which it kept"
+    "a fit kept no scatter: its rows are represented by its components, all of which it kept"
 )
 _SQUARED_TO_FORGET = (
-    "the triangle was squared to a scatter, from which rows can be taken: variances below the "
+    "the triangle was squared to a scatter, so that rows can be removed: variances below the "
     "resolution of a scatter are lost"
 )
 _LESS = {
-    "Moments": "a scatter is kept, and variances below its resolution are lost",
-    "Sketch": "a sketch is kept, whose error is estimated",
+    "Moments": "the result is a scatter, so variances below its resolution are lost",
+    "Sketch": "the result is a sketch, so its error is estimated",
 }
 
 
@@ -78,7 +78,7 @@ class Stream:
         check_components(request, p)
         if request.by_range and request.decay != 1.0:
             raise ParameterError(
-                "scale='range' does not go with decay: the largest value seen never fades",
+                "scale='range' cannot be combined with decay: the largest value seen never fades",
                 place={"parameter": "decay"},
                 hint="use scale='unit' or 'pareto'",
             )
@@ -211,7 +211,7 @@ class Stream:
         if isinstance(total, Pair):
             if self._request.by_range:
                 raise _not_forgotten(
-                    "the smallest and largest values do not say what they were without a row",
+                    "the smallest and largest values of the other rows are not known",
                     "use another scale than 'range', such as 'unit'",
                 )
             total = total.first  # ranges that are no longer asked for
@@ -262,7 +262,7 @@ class Stream:
         notes = (*self.notes, *other.notes)
         if len(kinds) > 1:
             kept = first_of(total).kind
-            notes = (*notes, f"merged fits kept {' and '.join(sorted(kinds))}: {_LESS[kept]}")
+            notes = (*notes, f"merged {' and '.join(sorted(kinds))}: {_LESS[kept]}")
         self.notes = tuple(dict.fromkeys(notes))
         if self.dtype is None or other.dtype is None:
             self.dtype = self.dtype or other.dtype

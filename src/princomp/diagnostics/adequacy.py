@@ -122,7 +122,7 @@ def bartlett(model: PCA) -> Bartlett:
     if factor <= 0:
         raise ShapeError(
             f"{n:g} rows are too few for Bartlett's test of {p} columns",
-            hint=f"the test needs more than {1 + (2 * p + 5) / 6:.1f}",
+            hint=f"the test needs at least {int(1 + (2 * p + 5) / 6) + 1} rows",
         )
     df = p * (p - 1) // 2
     values = scipy.linalg.eigvalsh(correlation)

@@ -95,9 +95,9 @@ def forget(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None
     check_is_fitted(self)
     if _shared_fit(self, self._request()) is not None:
         raise NotAvailableError(
-            "the rows of all ranks are one sum here, and whose they were is not kept",
-            hint="forget them on their rank before finalize(comm=…), and finalize a copy of "
-            "the model to go on: copy.copy(model).finalize(comm=…)",
+            "rows cannot be forgotten after finalize(comm=…), which combined the sums of all ranks",
+            hint="call forget before finalize, on the rank that added the rows; finalize a copy to "
+            "keep a model that can forget: copy.copy(model).finalize(comm=…)",
         )
     _change(self, X, sample_weight, Stream.remove)
     return self
@@ -252,8 +252,8 @@ def _rows_of_rank(model: PCA) -> RankInput:
     request = model._request()
     if request.decay != 1.0:
         raise ParameterError(
-            f"decay={request.decay:g} does not go with comm: rows of different ranks have no "
-            "order in time",
+            f"decay={request.decay:g} cannot be combined with comm: rows of different ranks "
+            "have no order in time",
             place={"parameter": "decay"},
             hint="leave decay out, or weigh rows with sample_weight",
         )

@@ -256,7 +256,7 @@ def _schema(cls: type[PCA], p: int, names: Sequence[str] | None) -> TableSchema:
         raise ShapeError(
             f"{len(names)} feature names for {p} columns",
             place={"parameter": "feature_names"},
-            hint="give one name a column",
+            hint="pass one name per column",
         )
     return TableSchema(p, None if names is None else tuple(names), None, cls.__name__)
 

@@ -108,7 +108,7 @@ def _certificate(fitted: Fitted, names: list[str] | None) -> str:
     """How exact it is, in a line, and a line for each doubt."""
     known = "certificate" in fitted.__dict__ or fitted.spectrum.residuals is not None
     if not known and float(fitted.p) ** 2 * fitted.k > _QUICK:
-        return "<p>certificate_ measures how exact this is when it is read</p>"
+        return "<p>read certificate_ to measure how exact this is: it takes a while</p>"
     found = fitted.certificate
     residuals = found.residuals[~np.isnan(found.residuals)]
     worst = f"largest residual {residuals.max():.1e}" if residuals.size else "residuals not known"

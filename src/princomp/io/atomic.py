@@ -224,7 +224,7 @@ def _refuse_folder(target: Path) -> None:
     if not folder.is_dir():
         why = "is a file, not a folder"
     elif not os.access(folder, os.W_OK | os.X_OK):
-        why = "may not be written to"
+        why = "is write-protected"
     else:
         return
     raise OutputError(

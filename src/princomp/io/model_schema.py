@@ -132,7 +132,7 @@ class Schema:
             A field is missing, or holds what it may not hold.
         """
         if not isinstance(document, dict):
-            raise ModelFileError(f"it has {document!r} where an object with fields must stand")
+            raise ModelFileError(f"it must have an object with fields, got {document!r}")
         found = {}
         for name, field in self.fields.items():
             value = document.get(name, field.default)

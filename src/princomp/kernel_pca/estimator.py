@@ -305,7 +305,7 @@ class KernelPCA(
             parameters = self._parameters()
             if parameters.approximation is None:
                 raise ParameterError(
-                    "comm goes with an approximation only",
+                    "comm needs an approximation",
                     place={"parameter": "comm"},
                     hint="use approximation='nystrom' or 'features', or leave it out",
                 )

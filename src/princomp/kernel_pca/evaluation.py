@@ -102,7 +102,7 @@ def _checked_diagonal(fit: KernelFit, diagonal: npt.ArrayLike | None) -> FloatAr
         return None
     if not precomputed:
         raise ParameterError(
-            "diagonal goes with kernel='precomputed' only",
+            "diagonal is only for kernel='precomputed'",
             place={"parameter": "diagonal"},
             hint=f"leave it out: kernel {fit.kernel.name!r} computes it",
         )

@@ -191,7 +191,10 @@ def _random_features(
     count = parameters.n_landmarks
     if isinstance(count, str):
         found = enough_features(rows, kernel, **_sizing(rows, parameters))
-        note = f"{found.map.width:,} features miss {found.estimate:.2g} of the kernel matrix"
+        note = (
+            f"{found.map.width:,} features: estimated relative error of the kernel matrix "
+            f"{found.estimate:.2g}"
+        )
         return _sized(note, found)
     made = random_map(kernel, rows.shape[1], count, seed=parameters.seed, dtype=rows.dtype)
     return _MadeMap(made, rows, float("nan"), (f"{made.width:,} features",))

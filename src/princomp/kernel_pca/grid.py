@@ -85,7 +85,7 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
             one.pre_image = "ridge" if one.fit_inverse_transform else "fixed_point"
         if is_precomputed(one) != is_precomputed(model):
             raise ParameterError(
-                "grid names a precomputed kernel and others, and X is either rows or a kernel",
+                "grid has a precomputed kernel and others, but X is either rows or a kernel matrix",
                 place={"parameter": "grid"},
                 hint="pass model=KernelPCA(kernel='precomputed') and no kernel in the grid",
             )

@@ -41,7 +41,7 @@ _CONSTRAINTS = {
     "pre_image": one_of(None, *PRE_IMAGES),
     "missing": one_of("error", "drop", *METHODS),
     "component_names": one_of("PC", "sklearn"),
-    "scale": one_of(None, "unit", "pareto", "range") | array("one divisor a column"),
+    "scale": one_of(None, "unit", "pareto", "range") | array("one divisor per column"),
     "gamma": one_of(None, "median") | number(0),
     "degree": number(0),
     "alpha": number(0),
@@ -64,12 +64,12 @@ _NEEDS_ROWS = {
         "leave approximation out, or give rows and the name of a kernel",
     ),
     "scale": (
-        "divides the columns of rows, and the kernel is precomputed",
-        "scale the rows before their kernel is computed",
+        "divides the columns of rows, but the kernel is precomputed",
+        "scale the rows before you compute their kernel",
     ),
     "missing": (
-        "is for rows, and the kernel is precomputed",
-        "a kernel matrix has no missing entries",
+        "is for rows, but the kernel is precomputed",
+        "fill or drop missing values before you compute the kernel",
     ),
 }
 

@@ -103,8 +103,8 @@ class _Pool:
         """Raise in a process forked since, which has no threads and whose locks may be held."""
         if self.is_elsewhere:
             raise PrincompError(
-                "the process was forked while threads were at work, which the fork does not have",
-                hint="begin again in the fork: fits that are begun there have threads of their own",
+                "the process was forked while threads were at work, which the child does not have",
+                hint="start again in the child process, where a new fit starts its own threads",
             )
 
     @property

@@ -198,7 +198,7 @@ def _interval(
         # Anderson (1963): the logarithm of λ has the standard error √(2/(n − 1)).
         factor = np.exp(_NORMAL * np.sqrt(2.0 / (fitted.summary.rows - 1.0)))
         known = np.where(variances > fitted.spectrum.resolution, variances, np.nan)
-        return known / factor, known * factor, "95% interval for normal rows"
+        return known / factor, known * factor, "95% interval for normally distributed rows"
     return None
 
 

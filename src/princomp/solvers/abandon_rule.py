@@ -95,7 +95,7 @@ class Progress:
         """
         if not np.isfinite(residual):
             raise DataError(
-                "a product with the rows is not finite",
+                "a product with the rows is not finite: it overflowed",
                 hint="divide the columns by a power of ten, or choose svd_solver='full'",
             )
         if residual < 0.5 * self.best:

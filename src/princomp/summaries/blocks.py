@@ -122,7 +122,7 @@ def part_of(weights: Weights, start: int, stop: int) -> Weights:
         raise ShapeError(
             f"sample_weight has {len(weights)} weights, and there are more rows",
             place={"parameter": "sample_weight"},
-            hint="give one weight a row",
+            hint="pass one weight per row",
         )
     return None if weights is None else weights[start:stop]
 
@@ -138,7 +138,7 @@ def check_weights(weights: Weights, rows: int) -> None:
         raise ShapeError(
             f"sample_weight has {len(weights)} weights, and there are {rows} rows",
             place={"parameter": "sample_weight"},
-            hint="give one weight a row",
+            hint="pass one weight per row",
         )
 
 

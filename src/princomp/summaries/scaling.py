@@ -77,7 +77,7 @@ def _checked_divisors(scale: ArrayLike, p: int, names: Names) -> FloatArray:
         raise ParameterError(
             f"scale={scale!r} contains a value that is not a number",
             place={"parameter": "scale"},
-            hint="scale is None, 'unit', 'pareto', 'range' or one number a column",
+            hint="scale is None, 'unit', 'pareto', 'range' or one number per column",
         ) from None
     if divisor.shape != (p,):
         raise ShapeError(

@@ -186,7 +186,7 @@ def test_the_plan_says_what_a_merge_of_two_kinds_keeps():
     Z = np.random.default_rng(0).standard_normal((200, 40))
     few, many = PCA().fit(Z[:30]), PCA().fit(Z[30:])
     assert [type(m.summary_) for m in (few, many)] == [Triangle, Moments]
-    message = "merged fits kept Moments and Triangle: a scatter is kept"
+    message = "merged Moments and Triangle: the result is a scatter"
     for one, other in ((few, many), (many, few)):
         merged = copy.copy(one).merge(other)
         assert type(merged.summary_) is Moments
@@ -225,7 +225,7 @@ def test_what_is_advised_where_components_are_missing_works(options, p, hint, mo
     monkeypatch.setattr(princomp.core.routes.triangle, "SMALL", 900)
     X = np.random.default_rng(3).standard_normal((200, p)) * np.r_[9, 7, 5, np.ones(p - 3)]
     make = {"n_components": 2, **options}
-    with pytest.raises(NotAvailableError, match="kept no scatter, and 2 of 89 comp") as caught:
+    with pytest.raises(NotAvailableError, match="kept no scatter and only 2 of 89 comp") as caught:
         PCA(**make).fit(X[:90]).merge(PCA(**make).fit(X[90:]))
     assert hint in caught.value.hint
     make |= {"svd_solver": "covariance_eigh"} if "eigh" in hint else {"n_components": None}

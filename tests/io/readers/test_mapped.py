@@ -300,5 +300,5 @@ def test_images_are_never_there_at_once():
         tracemalloc.stop()
         assert peak < whole / 2
         assert map.width**2 * 8 < model.plan_.memory < limit + more
-    with pytest.raises(MemoryError, match="no route for 60,000 × 300 rows fits"):
+    with pytest.raises(MemoryError, match="no route for 60,000 rows × 300 columns fits"):
         PCA(memory_limit=200_000).fit(Mapped(rows, map))

@@ -113,7 +113,7 @@ def test_every_tiling_gives_the_same_rows_from_every_start(tmp_path, small, opti
 def test_a_tiling_by_columns_is_read_in_bands_with_a_note(tmp_path, small):
     x = np.arange(2_000.0).reshape(500, 4)
     source = read(save(tmp_path / "t.zarr", x, chunks=(500, 1)))
-    assert "tiles of 500 rows, each of which is read 9 times" in source.notes[0]
+    assert "chunks of 500 rows, each of which is read 9 times" in source.notes[0]
     np.testing.assert_array_equal(gathered(source), x)
 
 

@@ -169,5 +169,5 @@ def test_what_is_no_kernel_or_no_landmark_is_refused(rows):
         Nystrom.of(RBF, rows[:0])
     with pytest.raises(NotFiniteError, match="landmark 0"):
         Nystrom.of(KernelFunction("poly", gamma=1.0, degree=400), rows[:9] * 1e9)
-    with pytest.raises(DataError, match="that of a kernel is positive"):
+    with pytest.raises(DataError, match="not positive semi-definite"):
         Nystrom.of(KernelFunction("callable", call=lambda a, b: -float(a @ b)), rows[:9])

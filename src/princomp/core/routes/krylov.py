@@ -39,7 +39,7 @@ class KrylovRoute:
     def reason(self, problem: Problem) -> str:
         """What a plan says of this route."""
         p = problem.columns
-        why = "products with blocks of rows, pass by pass, to a residual"
+        why = "block Krylov search: passes over the rows until the residual is small"
         if problem.stored is None and ENGINE_COLUMNS.get(problem.engine, p) < p:
             return f"p² = {p:,}² is too much for a task of {problem.engine}: {why}"
         return why
@@ -123,7 +123,7 @@ def _check_memory(problem: Problem, found: int, size: int) -> None:
         return
     raise MemoryLimitError(
         f"n_components={problem.wanted!r} is not reached by {found:,} components, and a search "
-        f"for {size:,} takes {in_words(needed)} where {in_words(problem.limit)} may be taken",
+        f"for {size:,} needs {in_words(needed)}, more than the limit of {in_words(problem.limit)}",
         place={"parameter": "memory_limit", "limit": problem.limit, "needed": needed},
         hint=f"allow {in_words(1.05 * needed)} (memory_limit), or ask for a whole number "
         "of components",

@@ -121,14 +121,14 @@ def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
     else:
         route, possible = scatter_route(problem), p <= SCATTER_COLUMNS
         most = SCATTER_SHARE * p / blocks
-        other = f"{p:,}² of columns"
+        other = f"{p:,}² products of columns"
         saved = 1.0 - SCATTER_PRODUCT * p / n
         if route is SCATTER_SEARCH and saved > 0.0:
             # A search goes on in the scatter, where its products take so much less.
             most = min(most, SCATTER_SUM * p / blocks / saved)
     if not possible or not route.cost(problem).fits(problem):
         return None
-    why = f"no few directions stand out: {other} are quicker"
+    why = f"no few components dominate: {other} are faster"
     summary = centred.summary if route is ROW_GRAM else None
     return _Successor(AbandonRule(most), Abandoned((why,), (route.summary, route.solver), summary))
 
@@ -171,13 +171,13 @@ def _share(fit: FitContext, centred: CentredFit, tol: float) -> Solution | Aband
         sample = centred.sample(every)
         trace = float(columns.column_scatter.sum()) * sample.shape[0] / rows.shape[0]
         if too_many_components(sample, trace, share, tol=tol):
-            why = f"no few directions make up the share: {p:,}² of columns are quicker"
+            why = f"the share needs many components: {p:,}² products of columns are faster"
             return Abandoned((why,), successor)
     spectrum, passes = search_rows_share(rows, columns, share, tol=tol)
     fit.passes += passes
     k = None if spectrum is None else centred.components(spectrum, complete=False)
     if spectrum is None or k is None:
-        why = f"the search for the share was given up: {p:,}² columns are quicker"
+        why = f"the search for the share was stopped: {p:,}² products of columns are faster"
         return Abandoned((why,), successor)
     return centred.solution(spectrum, k, (share_found(spectrum.k, p),))
 

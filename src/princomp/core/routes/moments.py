@@ -71,7 +71,7 @@ class MomentsRoute:
             return ""
         if not is_tall(problem) or _few_of_many(problem) or why_search(problem):
             return ""
-        return "n ≥ p: one pass over the rows and a p × p answer"
+        return "n ≥ p: one pass over the rows and a p × p scatter"
 
     def cost(self, problem: Problem) -> Cost:
         """Blocks of rows, the scatters of threads, and what the decomposition takes."""
@@ -155,7 +155,7 @@ class ScatterSearch(MomentsRoute):
             with one_blas_thread():
                 spectrum = search_scatter(ready, k, tol=request.tol, patient=not auto)
         if spectrum is None:
-            why = f"no few directions stand out: all {ready.p:,} variances are quicker"
+            why = f"no few components dominate: all {ready.p:,} variances are faster"
             return Abandoned((why,), (MOMENTS.summary, MOMENTS.solver), moments)
         return self._if_exact_enough(fit, Solution(completed(spectrum, k), k, moments, scale))
 
@@ -214,10 +214,10 @@ def why_search(problem: Problem) -> str:
     if p < SEARCH_COLUMNS:
         return ""
     if problem.wants_few(p if p > SCATTER_COLUMNS else SEARCH_SHARE * p):
-        return f"p² = {p:,}² does not pay for so few components"
+        return f"few components: a search is faster than p² = {p:,}² products"
     # What takes over from the search for a share must fit.
     if shares_by_search(problem) and MOMENTS.cost(problem).fits(problem):
-        return f"p² = {p:,}² does not pay where few components make up the share"
+        return f"few components may have the share: a search is faster than p² = {p:,}² products"
     return ""
 
 
@@ -247,7 +247,7 @@ def _few_of_many(problem: Problem) -> bool:
 
 def share_found(k: int, p: int) -> str:
     """What a plan says of a fraction that a search found."""
-    return f"the search for the share ended after {k} of {p:,} components"
+    return f"{k} of {p:,} components have the share that was asked for"
 
 
 def memory_to_add(p: int) -> int:

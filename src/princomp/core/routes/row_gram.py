@@ -65,9 +65,9 @@ def why_search_rows(problem: Problem) -> str:
     """Why a search is quicker than the products of wide dense rows, if it is."""
     n = problem.rows
     if n >= SEARCH_ROWS and problem.wants_few(SEARCH_SHARE * n):
-        return f"n² = {n:,}² does not pay for so few components"
+        return f"few components: a search is faster than n² = {n:,}² products"
     if n > GRAM_ROWS and problem.wants_few(0.1 * n):
-        return "large × large: only products with the rows"
+        return "many rows and columns: a search by products with the rows"
     return ""
 
 

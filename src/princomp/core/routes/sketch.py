@@ -46,9 +46,9 @@ class SketchRoute:
         most = sketch.width - TEST_DIRECTIONS
         if k > most:
             raise NotAvailableError(
-                f"{k} components are asked of a sketch in {most} directions",
+                f"n_components={k} is too large: this sketch has at most {most} components",
                 place={"parameter": "n_components"},
-                hint="ask for as many components before the first row is added",
+                hint=f"set n_components={k} before the first row is added",
             )
         spectrum = solve_sketch(ready, k)
         worst = 0.0
@@ -61,10 +61,9 @@ class SketchRoute:
 def whole_number_needed(wanted: int | float | str | Rule | None) -> ParameterError:
     """A sketch has a width, so the number of components must be known before."""
     return ParameterError(
-        f"n_components={name_of(wanted)!r} with rows that are seen once and are too wide for a "
-        "scatter",
+        f"a sketch needs a whole number of components, got n_components={name_of(wanted)!r}",
         place={"parameter": "n_components"},
-        hint="ask for a whole number of components, such as 20",
+        hint="pass a whole number, such as n_components=20",
     )
 
 

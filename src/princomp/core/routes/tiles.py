@@ -35,9 +35,10 @@ class TilesRoute:
         k = count.exact
         if k is None:
             raise ParameterError(
-                f"n_components={request.wanted!r} with a scatter in tiles",
+                "a search in a scatter in tiles needs a whole number of components, got "
+                f"n_components={request.wanted!r}",
                 place={"parameter": "n_components"},
-                hint="ask for a whole number of components, such as 20",
+                hint="pass a whole number, such as n_components=20",
             )
         start = np.random.default_rng(0).standard_normal((p, block_width(max(k, 1), p)))
         with fit.rows.tiles(complete=request.drop) as tiles:

@@ -72,7 +72,7 @@ class SparkRows(Distributed):
         """Summarise all rows in one pass; one state is collected."""
         if self.others and self.columns is None:
             raise ColumnError(
-                f"the frame has other columns than the arrays: {listed(self.others)}",
+                f"the frame has columns besides those of arrays: {listed(self.others)}",
                 place={"columns": list(self.others)},
                 hint=f"fit(df.select({listed(self.used)})); transform takes all and keeps them",
             )

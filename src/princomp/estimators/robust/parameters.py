@@ -21,7 +21,7 @@ _CONSTRAINTS = {
     "support": number(0.5, 1),
     "n_directions": whole_number(1),
     "component_names": one_of("PC", "sklearn"),
-    "scale": one_of(None, "mad") | array("one divisor a column"),
+    "scale": one_of(None, "mad") | array("one divisor per column"),
 }
 
 # Standard deviation of normal rows over their median absolute deviation.

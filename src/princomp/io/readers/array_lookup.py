@@ -100,7 +100,7 @@ def refuse_kind(member: Member, origin: Origin) -> None:
     if dtype.kind not in "biuf":
         found = _NOT_NUMBERS.get(dtype.kind, "no numbers")
         raise NotNumericError(
-            origin.say(f"{member.name} holds {found} ({dtype}) where real numbers must stand"),
+            origin.say(f"{member.name} holds {found} ({dtype}), not real numbers"),
             place=origin.place(),
             hint="Save a matrix of floats, or a table as Parquet.",
         )

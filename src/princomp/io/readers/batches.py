@@ -94,7 +94,7 @@ class _Batches(Source):
             return self._chunks(_with_first(*opened), start)
         if not self.repeatable:
             raise ParameterError(
-                "an iterator can be read once, and its rows have been read",
+                "an iterator can be read only once, and this one has been read",
                 hint="Give a function that makes a new one: PCA().fit(lambda: batches()).",
             )
         return self._chunks(self._numbered(), start)
@@ -204,7 +204,7 @@ def _numbers(
     except (ValueError, TypeError) as error:
         reason = next(iter(str(error).splitlines()), "")
         raise ParameterError(
-            f"batch {number}: a {type(batch).__name__} cannot be taken for rows: {reason}",
+            f"batch {number}: a {type(batch).__name__} cannot be converted to rows: {reason}",
             place={"batch": number},
             hint=_BATCH,
         ) from error
@@ -221,13 +221,13 @@ def _read(
         return in_memory(table)[0], table.columns, table.unused
     if isinstance(batch, str | bytes | PurePath):
         raise ParameterError(
-            f"{str(batch)!r} is text where a batch of rows must stand",
+            f"a batch must be rows of numbers, got the text {str(batch)!r}",
             hint="Files are given by name, not opened: fit('rows.csv').",
         )
     shape = np.shape(batch)
     if len(shape) != 2:
         raise ShapeError(
-            f"a batch has rows and columns, this {type(batch).__name__} the shape {shape}",
+            f"a batch has rows and columns, but this {type(batch).__name__} has shape {shape}",
             hint="batch.reshape(1, -1) makes one row of it." if len(shape) == 1 else _BATCH,
         )
     if asked is not None and shape[1] != len(asked):

@@ -94,18 +94,18 @@ class ChunkPlan:
     def note(self) -> str:
         """Note for the user where tiles are read more than once."""
         return (
-            f"the array has compressed tiles of {self.border:,} rows, each of which is read "
-            f"{self.times} times; stored in tiles of fewer rows it is read faster"
+            f"the array has compressed chunks of {self.border:,} rows, each of which is read "
+            f"{self.times} times; chunks of fewer rows would be read faster"
         )
 
     def refuse_many(self, path: Path) -> None:
         """Raise ParameterError where each tile would be read very often."""
         if self.times > _MOST_TIMES:
             raise ParameterError(
-                f"{path}: the array has compressed tiles of {self.border:,} rows, so that "
+                f"{path}: the array has compressed chunks of {self.border:,} rows, so that "
                 f"each would be read {self.times} times to go through it row by row",
                 place={"file": str(path)},
-                hint="Store it in tiles of fewer rows (chunks=(1000, …)), or name fewer columns.",
+                hint="Store it in chunks of fewer rows (chunks=(1000, …)), or name fewer columns.",
             )
 
 

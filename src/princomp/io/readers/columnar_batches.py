@@ -72,7 +72,7 @@ class BatchSource(ColumnarSource):
         """
         if self._begun:
             raise ParameterError(
-                f"{self.file}: its rows can be read once, and were",
+                f"{self.file}: its rows can be read only once, and have been read",
                 place={"file": self.file},
                 hint="Save them to a file first.",
             )

@@ -142,7 +142,7 @@ def _refuse_cut_stream(path: Path, source: pa.NativeFile) -> None:
         raise malformed(
             path,
             "is not an Arrow file, nor an Arrow stream that ends properly",
-            "It may be cut short or still being written: make or fetch it anew.",
+            "It may be cut short or still being written: create or download it again.",
         )
 
 

@@ -371,6 +371,6 @@ def _zero_byte(dialect: Dialect, line: int) -> MalformedFileError:
     return malformed(
         dialect.path,
         f"line {line} holds a zero byte, which no text does",
-        "The file was not written to its end, or is not text: make or fetch it anew.",
+        "The file was not written to its end, or is not text: create or download it again.",
         line=line,
     )

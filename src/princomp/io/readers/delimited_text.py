@@ -276,7 +276,7 @@ def structure_error(dialect: Dialect, header: Header, rows: int = 0, lines: int 
     return malformed(
         path,
         f"cannot be read as {dialect.kind}",
-        "It may be damaged: make or fetch it anew.",
+        "It may be damaged: create or download it again.",
     )
 
 

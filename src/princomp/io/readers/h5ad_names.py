@@ -62,8 +62,8 @@ def column_names(
     twice = [name for name, times in Counter(names).items() if times > 1]
     if not twice:
         return tuple(names), ()
-    many = "1 name of columns stands" if len(twice) == 1 else f"{len(twice)} names of columns stand"
-    return _numbered(names), (f"{many} there more than once and got numbers: {listed(twice)}",)
+    many = f"{len(twice)} repeated column name{'s' if len(twice) > 1 else ''}"
+    return _numbered(names), (f"numbered {many}: {listed(twice)}",)
 
 
 def _numbered(names: list[str]) -> tuple[str, ...]:
@@ -96,14 +96,14 @@ def row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> Name
         index = _index(path, file, "obs")
         length = None if index is None else file[index.node].shape[0]
     if index is None or id_column not in ("obs_names", "_index", index.title):
-        called = "" if index is None or index.title == "_index" else f", here also {index.title!r}"
+        called = "" if index is None or index.title == "_index" else f" or {index.title!r}"
         raise ColumnError(
             f"{path}: no id column {id_column!r}"
             + (": its rows have no names" if index is None else ""),
             place={"file": str(path), "column": id_column},
             hint="Leave the id column out."
             if index is None
-            else f"The names of the rows are called 'obs_names'{called}.",
+            else f"Use id_column='obs_names'{called}.",
         )
     if length != rows.shape[0]:
         raise _other_length(path, "obs", int(length or 0), "rows", rows)
@@ -172,5 +172,5 @@ def _other_length(
     return malformed(
         path,
         f"{where} names {length:,} {what}, but {member.name} has {member.shape[k]:,}",
-        "The file is not as anndata writes it: make it anew.",
+        "The file is not as anndata writes it: create it again.",
     )

@@ -169,5 +169,5 @@ def _damaged(path: Path, inside: str, why: str) -> MalformedFileError:
     return malformed(
         path,
         f"the sparse matrix {inside} is damaged: {why}",
-        "Make or fetch the file anew.",
+        "Create or download the file again.",
     )

@@ -75,7 +75,7 @@ def read_head(path: Path, file: BinaryIO) -> Head:
     layout, numbers, symmetry = words[2:]
     if numbers == "complex":
         raise NotNumericError(
-            f"{path}: holds complex numbers where real numbers must stand",
+            f"{path}: holds complex numbers, not real numbers",
             place={"file": str(path)},
             hint="Write the real and the imaginary parts as columns of their own.",
         )

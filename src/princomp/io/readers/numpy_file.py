@@ -62,7 +62,7 @@ def open_npy(path: Path, selection: Selection) -> NpySource:
             path,
             f"its header announces {shape[0]} × {shape[1]} numbers ({stored}) in "
             f"{promised} bytes, and {held} follow",
-            "It may be cut short or still being written: make or fetch it anew.",
+            "It may be cut short or still being written: create or download it again.",
         )
     taken = numbered_columns(shape[1], selection, origin)
     return NpySource(path, (shape[0], shape[1]), fortran, stored, offset, taken)

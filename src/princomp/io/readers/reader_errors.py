@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REMAKE", "malformed", "need", "no_rows", "open_whole", "reading"]
 
-REMAKE = "It may be cut short or damaged: make or fetch it anew."
+REMAKE = "It may be cut short or damaged: create or download it again."
 # Libraries give the system's words in messages of their own, not always its number.
 _DISK_FAILED = os.strerror(errno.EIO)
 
@@ -76,7 +76,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         ) from error
     except PermissionError as error:
         raise InputNotFoundError(
-            f"{path}: may not be read ({error.strerror})",
+            f"{path}: no permission to read it ({error.strerror})",
             place=place,
             hint="Ask for permission to read it, or copy it to a folder of your own.",
         ) from error
@@ -84,7 +84,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise malformed(
             path,
             f"reading it as {kind} needs more memory than there is; it is too large or damaged",
-            "Read fewer columns; if the file is small, make it anew.",
+            "Read fewer columns; if the file is small, create it again.",
         ) from error
     except Exception as error:
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
@@ -92,7 +92,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
             "The disk or the network failed: try again, or copy the file to another disk."
             if _DISK_FAILED in str(error)
             else "The file may be cut short, damaged, or of another kind than its name says: "
-            "make or fetch it anew."
+            "create or download it again."
         )
         raise malformed(path, f"cannot be read as {kind}: {reason}", hint) from error
 

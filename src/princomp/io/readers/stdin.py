@@ -114,7 +114,7 @@ class _Once(Source):
         source, self._source = self._source, None
         if source is None:
             raise ParameterError(
-                f"{_NAME}: can be read once, and was",
+                f"{_NAME}: can be read only once, and has been read",
                 place=dict(_PLACE),
                 hint="Save it to a file first, and give the name of the file.",
             )

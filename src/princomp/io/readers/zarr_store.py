@@ -204,5 +204,5 @@ def _refuse_empty(path: Path, name: str) -> None:
         raise malformed(
             path,
             f"the file {empty[0]} in it is empty",
-            "Its rows are lost: make or fetch the store anew.",
+            "Its rows are lost: create or download the store again.",
         )

@@ -109,8 +109,8 @@ def sample_on_device(rows: Distributed, count: int, seed: int) -> FloatArray:
     assert isinstance(rows, AbstractDeviceRows)
     if not isinstance(rows, DeviceRows):
         raise NotAvailableError(
-            "landmarks are chosen from rows before they are copied to a device",
-            hint="choose landmarks from the argument of on_device, and pass them as an array",
+            "landmarks cannot be chosen from rows that on_device copies block by block",
+            hint="choose them from the argument of on_device, and pass them as an array",
         )
     n = int(rows.array.shape[0])
     chosen = np.random.default_rng(seed).permutation(n)[:count]

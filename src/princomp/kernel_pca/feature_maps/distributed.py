@@ -189,7 +189,7 @@ class MappedRows(Distributed):
         NotAvailableError
         """
         raise NotAvailableError(
-            f"the scatter of {self.p:,} coordinates is not summed in tiles on {self.engine}",
+            f"the scatter of {self.p:,} features cannot be summed in tiles on {self.engine}",
             place={"parameter": "svd_solver"},
             hint="use svd_solver='krylov' with a whole number of components, or fewer landmarks "
             "or features",

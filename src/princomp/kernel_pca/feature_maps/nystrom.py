@@ -97,8 +97,8 @@ class Nystrom(FeatureMap):
         kept = values > least
         if not kept.any():
             raise DataError(
-                f"the largest eigenvalue of kernel {kernel.name!r} between {len(values)} landmarks "
-                f"is {values[0]:.3g}, and that of a kernel is positive",
+                f"kernel {kernel.name!r} is not positive semi-definite: its largest eigenvalue "
+                f"between {len(values)} landmarks is {values[0]:.3g}",
                 hint="choose another kernel or other parameters",
             )
         weights = np.ascontiguousarray(vectors[kept].T / np.sqrt(values[kept]))

@@ -269,8 +269,8 @@ def _check_range(matrix: Products, name: str) -> None:
     if largest >= least or (largest == 0.0 and not matrix.underflows):
         return
     raise NotFiniteError(
-        f"the values of the kernel {name!r} are too small: {largest:.3g} or less, and below "
-        f"{least:.3g} {matrix.dtype} loses digits of their products",
+        f"the values of the kernel {name!r} are too small: the largest is {largest:.3g}, and below "
+        f"{least:.3g} {matrix.dtype} loses digits of products",
         hint="multiply the columns by a power of ten, such as 1e10, or raise gamma",
     )
 

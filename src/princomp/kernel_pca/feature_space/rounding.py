@@ -85,8 +85,8 @@ def checked_total(
             "values of gamma and coef0",
         )
     warnings.warn(
-        "the kernel matrix is not positive semi-definite: the eigenvalues beyond those computed "
-        f"sum to {others:.3g}, where the largest is {first:.3g}. explained_variance_ratio_ is "
+        "the kernel matrix is not positive semi-definite: the eigenvalues that were not computed "
+        f"sum to {others:.3g} (the largest is {first:.3g}). explained_variance_ratio_ is "
         "relative to the sum of the computed ones",
         UserWarning,
         stacklevel=2,

@@ -83,13 +83,13 @@ def solve(
     check_memory(n, wanted, solver, memory)
     if not is_searched(n, wanted, solver, memory):
         spectrum = _dense(matrix, wanted)
-        why = f"{n:,} rows are few" if n <= _SMALL else f"{spectrum.k} of {n:,} components are many"
+        why = f"only {n:,} rows" if n <= _SMALL else f"{spectrum.k} of {n:,} components are many"
         return Solved(spectrum, "eigh", why, _DENSE_COPIES * 8 * n * n)
     with one_blas_thread():  # its idle threads would slow down those of the products
         found = _searched(matrix, wanted, tol, memory)
     if found is None:
         spectrum = _dense(matrix, wanted)
-        why = f"{wanted:g} of the variance is more than {_LARGE_SHARE:.0%} of {n:,} components"
+        why = f"{wanted:.0%} of the variance needs more than {_LARGE_SHARE:.0%} of {n:,} components"
         return Solved(spectrum, "eigh", why, _DENSE_COPIES * 8 * n * n)
     spectrum, products = found
     kept = "all" if matrix.kept == 1.0 else f"{matrix.kept:.0%}"
@@ -145,8 +145,8 @@ def check_memory(n: int, wanted: int | float | None, solver: str, memory: int) -
         search_space(n, wanted if isinstance(wanted, int) else 1, memory // 2)
     elif _DENSE_COPIES * 8 * n * n > memory:
         raise MemoryLimitError(
-            f"all pairs of {n:,} rows need {in_words(_DENSE_COPIES * 8.0 * n * n)}, and the "
-            f"limit is {in_words(memory)}",
+            f"the kernel matrix and all eigenvectors of {n:,} rows need "
+            f"{in_words(_DENSE_COPIES * 8.0 * n * n)}, and the limit is {in_words(memory)}",
             place={"parameter": "memory_limit", "rows": n},
             hint="use few components (n_components=10), or approximation='nystrom'",
         )

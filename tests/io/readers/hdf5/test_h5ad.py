@@ -110,7 +110,7 @@ def test_the_names_of_rows_have_the_title_of_the_index(tmp_path):
         assert source.id_column == name
         assert ids_of(source)[:2] == ["cell 0", "cell 1"]
     error = refused(ColumnError, open_h5ad, path, None, (), "cells")
-    assert "'obs_names', here also 'barcode'" in error.hint
+    assert "'obs_names' or 'barcode'" in error.hint
     with h5py.File(path, "a") as file:
         del file["obs"]
     assert "no names" in str(refused(ColumnError, open_h5ad, path, None, (), "obs_names"))
@@ -133,7 +133,7 @@ def test_names_that_stand_again_get_numbers(tmp_path):
     genes = ["a", "b", "a", "a-1", "a", "c", "d", "e", "b"]
     source = read_ad(annotated(tmp_path / "t.h5ad", counts(), genes=genes))
     assert source.columns == ("a", "b", "a-2", "a-1", "a-3", "c", "d", "e", "b-1")
-    assert source.notes == ("2 names of columns stand there more than once and got numbers: a, b",)
+    assert source.notes == ("numbered 2 repeated column names: a, b",)
 
 
 def test_other_matrices_are_had_by_name(tmp_path, small):

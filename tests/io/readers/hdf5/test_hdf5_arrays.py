@@ -73,7 +73,7 @@ def test_a_tile_is_decompressed_as_few_times_as_memory_allows(tmp_path, small):
         file.create_dataset("z", data=x, chunks=(50, 4), compression="gzip")
     source = read(path, inside="x")
     assert source.plan.times == 9
-    assert "tiles of 500 rows, each of which is read 9 times" in source.notes[0]
+    assert "chunks of 500 rows, each of which is read 9 times" in source.notes[0]
     np.testing.assert_array_equal(gathered(source), x)
     # What is planned with, in addition to what the library takes: the band.
     assert source.reader == Source.reader + 56 * 4 * 8
@@ -89,7 +89,7 @@ def test_a_tiling_that_would_take_days_is_refused(tmp_path, small, monkeypatch):
         file.create_dataset("x", (5_000, 4), "f8", chunks=(5_000, 1), compression="gzip")
     error = refused(ParameterError, open_hdf5, path)
     assert "read 81 times" in str(error)
-    assert "tiles of fewer rows" in error.hint
+    assert "chunks of fewer rows" in error.hint
 
 
 def test_every_band_of_rows_is_read_once(small):
