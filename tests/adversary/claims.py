@@ -151,9 +151,10 @@ def variances_judged(model, promise, truth):
         claims = np.where(answer == 0, np.maximum(claims, zero), claims)
     error = answer - true[: len(answer)]
     if not promise.complete:
-        # Each is near some variance, and none above the one of its rank.
+        # Each is near some variance, and none above the one of its rank; but one before it may be
+        # off, by as much as is claimed of that one, and so take its rank.
         nearest = np.abs(answer[:, None] - true).min(axis=1)
-        error = np.maximum(nearest, error)
+        error = np.maximum(nearest, error * (claims / np.maximum.accumulate(claims)))
 
     def detail(i):
         right, claim = float(true[i]), float(claims[i])
