@@ -311,7 +311,7 @@ def test_a_refused_fit_leaves_the_earlier_one(rng):
 def test_a_plan_for_an_array_that_does_not_fit_is_refused_and_its_hint_works(k, rng):
     n, p = (3000, 800) if k == 5 else (1000, 200)
     X = rng.standard_normal((n, p)) * np.maximum(0.8 ** np.arange(p), 0.01)
-    with pytest.raises(MemoryLimitError, match=f"{n:,} × {p} rows fits in 1 MB") as caught:
+    with pytest.raises(MemoryLimitError, match=f"{n:,} rows × {p} columns fits in 1 MB") as caught:
         PCA(k, memory_limit="1MB").fit(X)
     assert isinstance(caught.value, MemoryError)
     size = re.search(r"allow ([\d.]+ MB)", caught.value.hint)[1]

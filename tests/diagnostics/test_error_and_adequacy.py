@@ -144,3 +144,4 @@ def test_rows_that_are_not_needed_are_ignored_with_a_warning(arrests):
         assert str(found) == str(function(model))
     with pytest.warns(UserWarning, match="ignored"):
         assert d.limits(model, arrests, 0.9) == d.limits(model, 0.9)
+    assert d.limits(model, 0.9, X=None) == d.limits(model, 0.9)

@@ -90,7 +90,7 @@ def test_an_array_holds_what_its_schema_allows(kind, array, reason):
 
 
 def test_a_document_is_an_object():
-    with pytest.raises(ModelFileError, match=r"it has \[1\] where an object"):
+    with pytest.raises(ModelFileError, match=r"an object with fields, got \[1\]"):
         Schema({}, {}).checked([1])
 
 

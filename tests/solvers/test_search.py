@@ -365,7 +365,7 @@ def test_a_search_in_a_scatter_falls_back_to_all_variances(rng, monkeypatch):
     X = rng.standard_normal((6000, 400)) + 3
     model = PCA(5).fit(X)
     assert (model.plan_.summary, model.plan_.solver) == ("moments", "eigh")
-    assert "all 400 variances are quicker" in model.plan_.reasons[-1]
+    assert "all 400 variances are faster" in model.plan_.reasons[-1]
     np.testing.assert_allclose(model.explained_variance_, truth(X)[0][:5], rtol=400 * EPS)
     # Who asks for a tolerance is given what he asked for.
     assert PCA(5, tol=1e-9).fit(X).plan_.solver == "lanczos"

@@ -20,8 +20,10 @@ def ignoring_rows(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def call(model: Any, *args: Any, **options: Any) -> T:
-        if "X" in options or (args and _are_rows(args[0])):
-            args = args if options.pop("X", None) is not None else args[1:]
+        rows = options.pop("X", None)
+        if rows is None and args and _are_rows(args[0]):
+            rows, args = args[0], args[1:]
+        if rows is not None:
             warnings.warn(
                 f"{function.__name__} needs the model alone: the rows are ignored",
                 UserWarning,

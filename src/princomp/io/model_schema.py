@@ -197,7 +197,8 @@ def plain(name: str, value: object) -> object:
     """
     if isinstance(value, np.generic):
         value = value.item()
-    if not isinstance(value, str | int | float | dict | None) or value in (np.inf, -np.inf):
+    known = isinstance(value, str | int | float | dict | None)
+    if not known or (isinstance(value, float) and not np.isfinite(value)):
         raise ParameterError(
             f"{name}={value!r} cannot be saved",
             place={"parameter": name},

@@ -14,7 +14,7 @@ from princomp.io import RowArray
 from princomp.kernel_pca.exact import ExactFit, solve_matrix
 from princomp.kernel_pca.feature_space import Expansion
 from princomp.kernel_pca.functions import KernelFunction, shift_of
-from princomp.kernel_pca.grid import Candidate
+from princomp.kernel_pca.grid import Candidate, kind_of_products
 from princomp.kernel_pca.pre_images import pre_images
 from princomp.linalg import FloatArray
 
@@ -66,7 +66,7 @@ class SharedProducts:
 
     def _products(self, function: KernelFunction) -> FloatArray:
         """Compute the argument of ``finished``, as a new array."""
-        kind = {"rbf": "distances", "linear": "about", "cosine": "cosine"}.get(function.name, "raw")
+        kind = kind_of_products(function.name)
         if kind != self._kind:
             self._kind, self._kept = kind, self._made(function, kind)
         assert function.gamma is not None

@@ -94,13 +94,19 @@ def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Ca
     return list(found.values())
 
 
+def kind_of_products(name: str) -> str:
+    """Which products of rows a kernel is computed from."""
+    return {"rbf": "distances", "linear": "about", "cosine": "cosine"}.get(name, "raw")
+
+
 def grouped(these: list[Candidate]) -> Iterator[tuple[list[int], list[Candidate]]]:
     """Group candidates by kernel matrix, with their positions."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for at, one in enumerate(these):
         groups.setdefault(one.kernel, []).append(at)
-    # In the order of their names, so that products of rows are computed once.
-    for _, places in sorted(groups.items(), key=lambda each: each[0][0]):
+    # Kernels of the same products of rows follow each other, so that these are computed once.
+    by_products = sorted(groups.items(), key=lambda each: kind_of_products(each[0][0]))
+    for _, places in by_products:
         yield places, [these[at] for at in places]
 
 

@@ -161,7 +161,7 @@ def test_iterators_and_callables_are_transformed_too(table, streamed):
     found = again.fit_transform(lambda: batches_of(table, 99))
     np.testing.assert_allclose(found, expected, rtol=0, atol=tol)
     once = rows_of(batches_of(table, 99))[0]
-    with pytest.raises(ParameterError, match="read once"):
+    with pytest.raises(ParameterError, match="read only once"):
         PCA(2).fit_transform(once)
 
 

@@ -77,7 +77,7 @@ def test_opening_looks_at_no_more_than_the_first_batch_with_rows():
 def test_an_iterator_is_read_once():
     source = open_batches(iter([numbers(2)]))
     taken(source)
-    with pytest.raises(ParameterError, match="an iterator can be read once") as caught:
+    with pytest.raises(ParameterError, match="an iterator can be read only once") as caught:
         source.chunks()
     assert "lambda: batches()" in caught.value.hint
 
@@ -317,7 +317,10 @@ def test_what_is_no_batch_is_refused(batch):
 def test_lines_of_an_opened_file_and_lazy_frames_are_refused(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("a,b\n1,2\n")
-    with path.open() as file, pytest.raises(ParameterError, match=r"batch 1: 'a,b\\n'") as caught:
+    with (
+        path.open() as file,
+        pytest.raises(ParameterError, match=r"batch 1: .* 'a,b\\n'") as caught,
+    ):
         open_batches(file)
     assert "by name" in caught.value.hint
     with pytest.raises(ParameterError, match="batch 1: a lazy frame"):

@@ -259,5 +259,5 @@ def test_batches_of_an_iterator_survive_being_looked_at(table):
     source = open_batches(iter([table[:3], table[3:3], table[3:50], table[50:]]))
     begun = read_if_small(source, 100)
     np.testing.assert_array_equal(rows_of(begun), table)
-    with pytest.raises(ValueError, match="read once"):
+    with pytest.raises(ValueError, match="read only once"):
         rows_of(begun)

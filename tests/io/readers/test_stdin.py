@@ -155,7 +155,7 @@ def test_every_kind_starts_at_any_row(monkeypatch):
 def test_rows_are_seen_once(content):
     source = opened(content)
     chunks = source.chunks()
-    with pytest.raises(ParameterError, match="can be read once") as caught:
+    with pytest.raises(ParameterError, match="can be read only once") as caught:
         source.chunks()
     assert "Save it to a file" in caught.value.hint
     assert next(chunks).data.shape[1] == source.p

@@ -100,9 +100,9 @@ class ReadOptions:
         for name in ("skip", "skip_end"):
             count = getattr(self, name)
             if count is not None and (not isinstance(count, int) or count < 0):
-                raise invalid_value(name, count, "a whole number of at least 0", "None asks.")
+                raise invalid_value(name, count, "a whole number of at least 0", "None detects it.")
         if self.header not in (None, 0, 1, 2):
-            hint = "False is no line of names, True one; 2 joins two lines."
+            hint = "False: no line of names; True: one; 2: two lines, which are joined."
             raise invalid_value("header", self.header, "False, True or 2", hint)
 
 

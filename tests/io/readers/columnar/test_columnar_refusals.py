@@ -132,7 +132,7 @@ def test_batches_are_seen_once_unless_they_can_be_opened_again(tmp_path):
     assert (once.rows, once.columns, once.notes) == (None, expected.columns, expected.notes)
     assert once.file_states() == ()
     np.testing.assert_array_equal(together(once)[0], expected.data)
-    with pytest.raises(ParameterError, match="standard input: its rows can be read once"):
+    with pytest.raises(ParameterError, match="standard input: its rows can be read only once"):
         once.chunks()
     again = BatchSource(schema, lambda: batches)
     assert again.repeatable
