@@ -1,4 +1,4 @@
-"""Principal component analysis: a summary of rows, merged, then solved."""
+"""Principal component analysis: blocks of rows are summarised, merged, then solved."""
 
 from __future__ import annotations
 

@@ -12,14 +12,14 @@ __all__ = ["main"]
 
 
 class _Unused:
-    """Keeps modules out of the process that take long to import and are not used.
+    """Avoids slow imports of modules that a command does not use.
 
     No command uses pandas, which pyarrow would import. scikit-learn imports scipy.stats, which is
-    loaded here when something in it is used.
+    loaded only when something in it is used.
     """
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Refuse pandas, delay scipy.stats; leave all others to the finders that follow."""
+        """Refuse pandas and delay scipy.stats; leave all other modules to the next finders."""
         if name == "pandas":
             raise ModuleNotFoundError("the command line does not use pandas", name=name)
         spec = PathFinder.find_spec(name, path, target) if name == "scipy.stats" else None
@@ -31,7 +31,7 @@ class _Unused:
 def main() -> None:
     """Run the command line, or say how to install what it needs."""
     sys.meta_path.insert(0, _Unused())
-    # A command ends soon. Searching for cycles would take a tenth of the time of a report.
+    # A command ends soon. Garbage collection would take a tenth of the time of a report.
     gc.set_threshold(100_000, 20, 100)
     try:
         from princomp.cli import run

@@ -68,7 +68,7 @@ def printable(text: str) -> str:
     r"""Replace control characters by escapes such as ``\u001b``.
 
     A name in a file can then neither move the cursor of a terminal, nor reverse the text around
-    it, nor make a figure invalid. JSON stays JSON, with the same content.
+    it, nor make a figure invalid. JSON stays valid, with the same content.
     """
     return _NOT_PRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -126,12 +126,12 @@ class ParameterError(PrincompError, ValueError):
     """An argument is invalid for any data."""
 
 
-# What other programs call a value of ours.
+# Names that other programs use for a value of ours.
 _SYNONYMS = dict.fromkeys(("standard", "standardize", "standardise", "std", "zscore"), "unit")
 
 
 def nearest(value: object, known: Iterable[str]) -> str | None:
-    """Return the known word that is close to a value, regardless of case."""
+    """Return the known word that is close to a value, regardless of case; None if there is none."""
     if not isinstance(value, str):
         return None
     names = {name.casefold(): name for name in known}
@@ -162,7 +162,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def row_words(row: int, label: object = None, line: int | None = None) -> str:
-    """How all messages name a row: by its label if it has one, else by its number from 0.
+    """Name a row in a message: by its label if it has one, else by its number from 0.
 
     >>> row_words(17), row_words(17, line=19), row_words(17, "Ohio")
     ('row 17', 'row 17 (line 19)', "row 'Ohio'")
@@ -182,7 +182,7 @@ class ShapeError(DataError):
 class NotFiniteError(DataError):
     """NaN or infinity in the data."""
 
-    # NaN or an infinity, where it was found in a block of rows.
+    # The value found, NaN or infinity, if it was in a block of rows.
     value: float | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -226,7 +226,7 @@ class InUseError(PrincompError):
 
 
 class NotAvailableError(PrincompError, ValueError, AttributeError):
-    """The fitted model does not have what this needs."""
+    """The fitted model lacks what an operation needs."""
 
 
 class InputNotFoundError(PrincompError, FileNotFoundError):

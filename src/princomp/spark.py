@@ -1,7 +1,7 @@
 """The functions of MLlib's RowMatrix, for Spark DataFrames.
 
-``compute_principal_components`` uses the covariance, ``compute_svd`` the rows without
-centring, as in MLlib. ``PCA().fit(df)`` does the first and returns a whole model.
+As in MLlib, ``compute_principal_components`` uses the covariance, and ``compute_svd`` the rows
+without centring. ``PCA().fit(df)`` does the first and returns a complete model.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SVD", "compute_principal_components", "compute_svd", "mllib_solver"]
 
-# MLlib's rule, with n columns: the n × n Gramian goes to the driver for up to 100 columns, and
-# for up to 15,000 where more than half of all singular values are wanted.
+# MLlib's rule, with n columns: the n × n Gramian goes to the driver for fewer than 100 columns,
+# and for up to 15,000 if more than half of all singular values are wanted.
 _LOCAL_COLUMNS, _LOCAL_HALF = 100, 15_000
 
 
@@ -33,11 +33,12 @@ class SVD(NamedTuple):
     Attributes
     ----------
     U : DataFrame or None
-        The frame with more columns: u0, u1, …, or ``u_features`` with arrays where its rows
-        are arrays. Lazy.
+        The frame with the additional columns u0, u1, …, or ``u_features`` with arrays if its
+        rows are arrays. Evaluated lazily.
     s : ndarray of shape (k,)
         Descending; fewer than k if the others are zero by ``r_cond``.
     V : ndarray of shape (p, k)
+        Right singular vectors, one per column.
     """
 
     U: Any
@@ -117,8 +118,8 @@ def compute_svd(
 def mllib_solver(p: int, k: int) -> str:
     """Return the ``svd_solver`` that MLlib's rule for an SVD chooses.
 
-    Up to 100 columns, and where more than half of up to 15,000 are wanted, it forms the
-    Gramian on the driver; else it multiplies the rows with vectors until they converge.
+    For fewer than 100 columns, or if more than half of up to 15,000 are wanted, it forms the
+    Gramian on the driver. Otherwise it multiplies the rows with vectors until they converge.
     """
     local = p < _LOCAL_COLUMNS or (k > p / 2 and p <= _LOCAL_HALF)
     return "covariance_eigh" if local else "krylov"

@@ -1,17 +1,18 @@
-"""The command line: from arguments to calls of the core and of the other rooms.
+"""The command line: parse arguments, and call the other packages of princomp.
 
 commands          the list of commands
 fitting, choosing, applying, models, rotating, bootstrapping, plotting, reporting   the commands
-demo              the first analysis, on a table that comes with the package
-options           options that commands share
-read_options      how a table is written, and which of its columns are read
+demo              a first analysis of a table that comes with the package
+options           options that several commands share
+read_options      options for reading tables: how they are written, which columns are used
 robust_options, kernel_options   options of robust and kernel fits
-actions           reading tables, binding their columns, writing results
+actions           read tables, match their columns to a model, check outputs
+results           write the results of commands
 model_or_rows     commands that take a model or a table
 extra_columns     columns that are shown with the rows
-table_writer      tables of text and numbers
-printed, watching results and progress for people
-hints             messages of the library in the words of the command line
+table_writer      write tables of text and numbers
+printed, watching print results; show progress
+hints             rephrase the library's messages with the flags of the command line
 run               exit codes, errors and signals
 """
 

@@ -1,4 +1,4 @@
-"""What commands share: parameters from flags, tables, and the columns that a model needs."""
+"""Code that commands share: parameters from flags, tables, and the columns that a model needs."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ __all__ = [
 ]
 
 
-# A plain PCA comes without its estimator, which would import scikit-learn.
+# A plain PCA may be a PCAModel, because its estimator would import scikit-learn.
 Model: TypeAlias = "PCAModel | PCA | RobustPCA | KernelPCA"
 
-# Standard input up to so many bytes is kept in memory.
+# Standard input of up to this many bytes is kept in memory.
 _KEPT = 2**26
 
 
 def estimator(options: dict[str, Any]) -> PCA:
-    """The estimator that the flags describe."""
+    """Make the estimator that the flags describe."""
     from princomp.estimators import PCA
 
     return PCA(**parameters_of(options)._asdict())
@@ -62,7 +62,7 @@ def parameters_of(options: dict[str, Any]) -> PCAParameters:
 
 
 def refuse_no_components(options: dict[str, Any]) -> None:
-    """Refuse a fit whose results would be empty.
+    """Refuse a fit with 0 components, whose results would be empty.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def refuse_no_components(options: dict[str, Any]) -> None:
 
 
 def read(files: Sequence[str], options: dict[str, Any]) -> Source:
-    """The rows of files or of standard input, as the flags of a fit ask for them."""
+    """Open files or standard input, with the flags of a fit."""
     id_column = options["id_column"]
     if id_column is not None and options.get("no_id"):
         raise click.UsageError("--id names the rows and --no-id does not: leave one of them out")
@@ -112,12 +112,12 @@ def _opened(
     from princomp.io import open_stdin, read_if_small
 
     source = open_stdin(_standard_input(), **how)
-    # A table that is small is kept, so that its rows can be read again for their scores.
+    # A small table is kept in memory, so that its rows can be read again for their scores.
     return read_if_small(source, _KEPT) if again else source
 
 
 def _standard_input() -> BinaryIO:
-    if sys.stdin is None:  # closed by whoever started the process
+    if sys.stdin is None:  # the parent process closed it
         raise errors.InputNotFoundError(
             "standard input: it is closed, so there is nothing to read",
             place={"file": "standard input"},
@@ -129,9 +129,9 @@ def _standard_input() -> BinaryIO:
 def bound(
     files: Sequence[str], names: list[str] | None, model: Model, *, numbered: bool = False
 ) -> tuple[Source, list[str]]:
-    """The columns of files that a model wants, by name; an extra one is noted.
+    """Open files with the columns of a model, matched by name; also return notes.
 
-    With ``numbered``, columns that have no names are taken as they stand.
+    With ``numbered``, columns without names are accepted and matched by position.
     """
     if names is None:
         return _opened(files, None), []
@@ -160,7 +160,7 @@ def _bound(
             or place.get("parameter") == "id_column"
         )
         if "-" in files and (no_ids or missing is None):
-            raise  # it cannot be opened again
+            raise  # standard input cannot be opened again
         if no_ids:
             source, notes = _bound(files, names, None, numbered)
             if source.columns is not None:
@@ -181,7 +181,7 @@ def _brings_an_array() -> bool:
 
 
 def _nameless(source: Source, numbered: bool) -> Source:
-    """Rows whose columns have no names, where they may be taken as they stand."""
+    """Return a source without column names if ``numbered`` allows it; otherwise refuse it."""
     if not numbered:
         raise errors.ColumnError(
             f"{source.file}: its columns have no names, but those of the model do",
@@ -194,7 +194,7 @@ def _nameless(source: Source, numbered: bool) -> Source:
 def _unbound(
     error: errors.PrincompError, file: str, names: list[str], id_column: str | None
 ) -> errors.ColumnError:
-    """Say which columns of the model are missing in a file, and which are new."""
+    """Make the error that says which columns of the model a file lacks, and which are new."""
     available = error.place["available"]
     missing = [name for name in names if name not in available]
     new = [name for name in available if name not in names and name != id_column]
@@ -207,7 +207,7 @@ def _unbound(
 
 
 def stem_of(files: Sequence[str]) -> str:
-    """What the results of these files are called by default."""
+    """Default name for the results of files."""
     if "-" in files:
         return "stdin"
     name = files[0].partition("::")[0]
@@ -229,7 +229,7 @@ def refuse_inputs(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None
 
 
 def _files_of(name: str) -> list[Path]:
-    """The files that a name stands for; a missing one is reported when it is opened."""
+    """The files that a name or pattern stands for; missing files are reported when opened."""
     from princomp.io import expanded, parts_of
 
     if name == "-":

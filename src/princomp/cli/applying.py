@@ -1,4 +1,4 @@
-"""``transform`` and ``inverse``: a model and rows in, rows out, block by block."""
+"""``transform`` and ``inverse``: apply a model to rows, block by block."""
 
 from __future__ import annotations
 

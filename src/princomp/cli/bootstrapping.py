@@ -1,4 +1,4 @@
-"""``bootstrap``: intervals of variances and loadings, by resampling rows."""
+"""``bootstrap``: confidence intervals of variances and loadings, by resampling rows."""
 
 from __future__ import annotations
 

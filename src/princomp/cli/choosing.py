@@ -1,4 +1,4 @@
-"""``choose``: how many components, by several rules."""
+"""``choose``: the number of components, by several rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``demo``: the first analysis, on a table that comes with the package."""
+"""``demo``: a first analysis of a table that comes with the package."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from princomp.cli.reporting import report
 
 __all__ = ["demo"]
 
-# What ``fit`` writes.
+# Files that ``fit`` writes.
 _RESULTS = ("eigenvalues.csv", "loadings.csv", "model.pca", "scores.csv")
 
 
@@ -66,14 +66,14 @@ def demo(output: Path, force: bool, as_json: bool) -> None:
 
 
 def _program() -> str:
-    """Return what to type for this program: its path where the shell does not find it by name."""
+    """Return how to call this program: by name, or by path if the shell does not find the name."""
     started = Path(sys.argv[0])
     by_path = started.name == "princomp" and which("princomp") is None
     return shlex.quote(str(started)) if by_path else "princomp"
 
 
 def _run(command: click.Command, arguments: list[str], force: bool, quiet: bool) -> None:
-    """Show a command as one would type it, and run it."""
+    """Print a command as a user would type it, and run it."""
     words = [*arguments, *(["--force"] if force else [])]
     with ExitStack() as stack:
         if quiet:

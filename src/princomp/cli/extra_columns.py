@@ -1,4 +1,4 @@
-"""Rows for a picture or a report, and other columns of their files."""
+"""Read rows for a figure or a report, and other columns of their files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["extra_values", "rows_and_extra"]
 def rows_and_extra(
     pca: PCA, files: Sequence[str], extra: Sequence[str]
 ) -> tuple[Source, list[str], dict[str, NDArray[Any]]]:
-    """Return the rows in the columns of a model, notes on them, and other columns by name."""
+    """Return rows with the columns of a model, notes on them, and other columns by name."""
     from princomp.reports import column_names
 
     columns = column_names(pca)
@@ -38,14 +38,14 @@ def rows_and_extra(
 def extra_values(
     files: Sequence[str], columns: Sequence[str] | None, extra: Sequence[str]
 ) -> dict[str, NDArray[Any]]:
-    """Return columns that the model does not analyse, as text; of .h5ad files those of ``obs``.
+    """Return columns that the model does not analyse, as text; for .h5ad files, those of ``obs``.
 
     Raises
     ------
     click.UsageError
-        For standard input, which cannot be read again.
+        The files include standard input, which cannot be read again.
     ColumnError
-        For a column that does not exist, or that the model analyses.
+        A column does not exist, or the model analyses it.
     """
     if extra and "-" in files:
         raise click.UsageError(

@@ -91,7 +91,7 @@ def fit(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
         checkpoint_files = Checkpoint.files(checkpoint)
         refuse_inputs(checkpoint_files, files)
         check_writable([*outputs.values(), *checkpoint_files], force=True)
-    # Both check the flags before anything is read.
+    # Both functions check the flags before anything is read.
     model: Any = parameters_of(options) if plain else _estimator(options)
     source = read(files, options)
     command = {"arguments": list(_words()), "folder": os.getcwd()}
@@ -127,7 +127,7 @@ def _fitted(
     tell: ProgressCallback | None,
     command: dict[str, Any],
 ) -> PCAModel:
-    """A plain PCA of a source, without its estimator, which would import scikit-learn."""
+    """Fit a plain PCA without its estimator, which would import scikit-learn."""
     from princomp.core import PCAModel, fit_table
 
     checkpoint = options["checkpoint"]
@@ -139,7 +139,7 @@ def _fitted(
 def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
     """Angles (k,) that axes exceed in 5% of bootstrap resamples, as in a report, for the verdicts.
 
-    None where the rows are sparse or cannot be read again, or there is no quick bootstrap of them.
+    None if the rows are sparse or cannot be read again, or if there is no quick bootstrap.
     """
     from princomp.diagnostics import bootstrap_of, quick_bootstrap
     from princomp.engines import drop_incomplete
@@ -152,7 +152,7 @@ def _axis_angles(model: PCAModel, source: Source) -> FloatArray | None:
     if not source.repeatable or source.stored is not None:
         return None
     assert model.n_samples is not None
-    # The fit is done: a file that changed since, or a constant resample, is no error.
+    # The fit is done, so a file that changed since or a constant resample must not be an error.
     found, _ = quick_bootstrap(model, model.n_samples, compute)
     return None if found is None else found.angle_quantiles((0.95,))[0]
 
@@ -162,7 +162,7 @@ def _estimator(options: dict[str, Any]) -> KernelPCA | RobustPCA:
 
 
 def _words() -> list[str]:
-    """What was typed after the name of the program; see ``run``."""
+    """The arguments of the command line, without the name of the program; see ``run``."""
     words = click.get_current_context().find_root().obj
     return words if isinstance(words, list) else []
 
@@ -170,7 +170,7 @@ def _words() -> list[str]:
 def _written(
     model: Any, source: Any, outputs: dict[str, Path], options: dict[str, Any], as_json: bool
 ) -> list[str]:
-    """Write the requested outputs that can be written; return notes for the user."""
+    """Write those requested outputs that can be written; return notes for the user."""
     from princomp.io import all_or_none
     from princomp.reports import scale_hint
 
@@ -240,7 +240,7 @@ def resume(ctx: click.Context, checkpoint: Path, force: bool, as_json: bool) -> 
     # Errors are reported in the format that the first command or this one asked for.
     _words()[:] = arguments
     parsed = fit.make_context("fit", arguments[1:], parent=ctx.parent)
-    # The file may have been moved since.
+    # The checkpoint may have been moved since.
     parsed.params["checkpoint"] = path
     for name, value in (("force", force), ("as_json", as_json)):
         parsed.params[name] |= value

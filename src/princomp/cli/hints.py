@@ -1,4 +1,4 @@
-"""Messages of the library in the words of the command line: ``sep=';'`` becomes ``--sep ';'``."""
+"""Rephrase messages of the library for the command line: ``sep=';'`` becomes ``--sep ';'``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FLAGS = {
     "pre_image": "--pre-image",
     "random_state": "--seed",
 }
-# What has a flag of its own for a value.
+# Parameters with a value for which there is a separate flag.
 _WORDS = {
     "id_column=False": "--no-id",
     "n_components=None": "no -k",
@@ -36,19 +36,20 @@ _WORDS = {
 _GIVEN = re.compile(
     r"\b([a-z_]+)=(True|False|None|\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?)"
 )
-# What to do about a column, and what only Python can do.
+# Advice to leave a column out, which has a flag, and advice that applies only in Python.
 _LEAVE_OUT = re.compile(r"\bleave the (?:constant )?columns? out\b", re.IGNORECASE)
 _PYTHON_ONLY = re.compile("; scale can also be an array of divisors")
-# Names before "=" without a value; and names alone that are no English words, unless quoted.
+# Names before "=" without a value; names alone that are not English words (with "_"), unless
+# quoted.
 _ASKED = re.compile(r"\b([a-z_]+)=(?=[\s,;.)…]|$)")
 _ALONE = re.compile(r"(?<!['\"\w])([a-z]+(?:_[a-z]+)+)\b(?!['\"=])")
 
 
 def as_flags(text: str, *, alone: bool = False) -> str:
-    """Replace parameters by the flags that stand for them.
+    """Replace parameters in a text by the corresponding flags.
 
-    ``alone``: also names without a value. Only in a text about parameters: in others, such a
-    name may be that of a column.
+    With ``alone``, also replace names without a value. Use this only for texts about parameters,
+    because in other texts such a name may be the name of a column.
     """
 
     def flag(match: re.Match[str]) -> str:

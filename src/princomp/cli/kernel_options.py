@@ -21,16 +21,17 @@ __all__ = [
     "kernel_options",
 ]
 
-# The same as KERNELS of kernel_pca, whose import would add half a second to --help; tested.
+# A copy of KERNELS of kernel_pca, whose import would add half a second to --help; a test
+# compares them.
 KERNELS = (
     *("linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "chi2", "additive_chi2"),
     "precomputed",
 )
 NO_LOADINGS = "a kernel PCA has no loadings: its axes lie in the feature space of the kernel"
 
-# Rows from which computing the kernel of all pairs takes minutes.
+# Number of rows from which computing the kernel of all pairs takes minutes.
 _MANY = 50_000
-# Options of a kernel PCA only, with the names of their parameters.
+# Options that only a kernel PCA has, with the names of their parameters.
 _PARAMETERS = {
     "gamma": "gamma",
     "degree": "degree",
@@ -156,7 +157,8 @@ def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
     Raises
     ------
     ParameterError
-        For a pre-image that the kernel does not allow, and the like, before any row is read.
+        Options do not fit together, such as a pre-image that the kernel does not allow. This
+        is checked before any row is read.
     """
     from princomp.kernel_pca import KernelParameters, KernelPCA
 
@@ -175,7 +177,7 @@ def kernel_estimator(options: dict[str, Any]) -> KernelPCA:
 
 
 def cost_notes(options: dict[str, Any], rows: int | None) -> list[str]:
-    """Return a note before an exact fit of many rows."""
+    """Return a note about the cost of an exact fit if there are many rows."""
     if not options["kernel"] or options["approximation"] or rows is None or rows <= _MANY:
         return []
     return [

@@ -1,4 +1,4 @@
-"""Commands that take a model and rows, or rows that are fitted first."""
+"""Shared code of commands that take a model and rows, or rows that are fitted first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
     "refuse_flags_of_a_fit",
 ]
 
-# The flags that say how to fit, by the names of their parameters.
+# Flags of a fit, by the names of their parameters.
 _OF_A_FIT = {
     "k": "-k",
     "scale": "--scale",
@@ -47,14 +47,14 @@ _OF_A_FIT = {
 
 
 def is_table(name: str) -> bool:
-    """Whether a name is that of rows rather than of a model."""
+    """Whether a name refers to a table instead of a model."""
     from princomp.io import ending_of, parts_of
 
     return name == "-" or ending_of(parts_of(name)[0]) is not None
 
 
 def _is_model(name: str) -> bool:
-    """Whether a name is that of a file that begins like a model file."""
+    """Whether a name refers to a file that begins like a model file."""
     path = Path(name)
     if is_table(name) or not path.is_file():
         return False
@@ -63,12 +63,12 @@ def _is_model(name: str) -> bool:
 
 
 def plain_model(path: Path, use: str) -> PCA:
-    """The PCA in a file.
+    """Load a PCA from a file.
 
     Raises
     ------
     NotAvailableError
-        For a model of another kind; ``use`` says what is of a PCA only.
+        The model is of another kind; ``use`` says in the message why it must be a PCA.
     """
     from princomp.estimators import load
 
@@ -78,7 +78,7 @@ def plain_model(path: Path, use: str) -> PCA:
 
 
 def check_plain(model: Any, path: Path, use: str) -> None:
-    """Refuse a model that is no PCA.
+    """Refuse a model that is not a plain PCA.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def check_plain(model: Any, path: Path, use: str) -> None:
 
 
 def refuse_exact(model: KernelPCA, path: Path) -> None:
-    """Refuse to merge a fit that keeps its rows.
+    """Refuse to merge an exact kernel PCA, which keeps rows instead of sums.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def refuse_exact(model: KernelPCA, path: Path) -> None:
 
 
 def check_inverse(model: KernelPCA, path: Path) -> None:
-    """Refuse scores to be turned into rows where nothing says how.
+    """Refuse to turn scores back into rows with a model that was fitted without pre-images.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def check_inverse(model: KernelPCA, path: Path) -> None:
 
 
 def check_figure(figure: str, path: Path, given: dict[str, Any]) -> None:
-    """Refuse figures of what a kernel PCA does not have.
+    """Refuse figures that a kernel PCA does not have.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def check_figure(figure: str, path: Path, given: dict[str, Any]) -> None:
 
 
 def refuse_flags_of_a_fit(model: str) -> None:
-    """Refuse what a model that is there already would ignore.
+    """Refuse flags of a fit, which a model that is already fitted would ignore.
 
     Raises
     ------
@@ -162,12 +162,12 @@ def refuse_flags_of_a_fit(model: str) -> None:
 
 
 def fit_of_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> tuple[PCA, Source]:
-    """A fit of files that is not kept, and their rows.
+    """Fit a PCA to files without saving it; return the model and the rows.
 
     Raises
     ------
     click.UsageError
-        Where a model stands among the files.
+        One of the files is a model.
     """
     for name in files:
         if _is_model(name):
@@ -182,12 +182,12 @@ def fit_of_files(files: Sequence[str], options: dict[str, Any], quiet: bool) -> 
 def model_and_rows(
     files: Sequence[str], options: dict[str, Any], quiet: bool
 ) -> tuple[PCA, Source, list[str]]:
-    """MODEL DATA…, or FILE… and its fit; the rows, and notes for the user.
+    """Load MODEL and open DATA…, or fit FILE…; return the model, the rows, and notes.
 
     Raises
     ------
     click.UsageError
-        For a model alone, or with flags of a fit.
+        A model is given without data, or with flags of a fit.
     """
     from princomp.reports import column_names
 

@@ -1,4 +1,4 @@
-"""``show`` and ``merge``: what models hold, and models put together."""
+"""``show`` and ``merge``: show the contents of a model, and merge models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["merge", "show"]
 
 
-# Names of columns that are listed; --json has all.
+# Number of column names that are listed; --json lists all.
 _SHOWN = 20
 
 
@@ -75,7 +75,7 @@ def show(model: Path, rows: str | None, as_json: bool) -> None:
 
 
 def _verified(model: PCAModel, rows: str) -> Certificate:
-    """The certificate of a model, measured with its rows."""
+    """Compute the certificate of a model from its rows."""
     from princomp.core import verify_table
     from princomp.reports import column_names
 
@@ -85,7 +85,7 @@ def _verified(model: PCAModel, rows: str) -> Certificate:
 
 
 def _summed(path: Path) -> Any:
-    """A model whose sums can be added to."""
+    """Load a model that can be merged; refuse others."""
     from princomp.estimators import load
     from princomp.reports import has_kernel
 

@@ -36,7 +36,8 @@ __all__ = [
     "with_options",
 ]
 
-# The same as core.planning.SOLVERS, whose import would add half a second to --help; tested.
+# A copy of core.planning.SOLVERS, whose import would add half a second to --help; a test
+# compares them.
 SOLVERS = (
     "auto",
     "full",
@@ -49,7 +50,7 @@ SOLVERS = (
     "sketch",
 )
 
-# The same as rules.RULES, likewise.
+# A copy of rules.RULES, for the same reason.
 RULES = (
     "kaiser",
     "broken-stick",
@@ -97,7 +98,7 @@ class _Components(_ParamType):
 def _names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     if value is None:
         return None
-    # As in a CSV file, so that a name with a comma in it can be quoted.
+    # Parse as CSV, so that a name with a comma in it can be quoted.
     names = [name.strip() for name in next(csv.reader([value], skipinitialspace=True), [])]
     if not all(names) or not names:
         raise click.BadParameter(f"{value!r} has an empty column name")
@@ -154,7 +155,9 @@ def refuse_with(
 
 
 def refuse_without(options: dict[str, Any], needs: dict[str, tuple[bool, str]]) -> None:
-    """Refuse parameters that have no effect; ``needs`` says if they have one, and what they need.
+    """Refuse parameters that have no effect.
+
+    ``needs`` maps each parameter to whether it has an effect, and what it needs to have one.
 
     Raises
     ------
@@ -171,7 +174,7 @@ def names_option(flag: str, text: str) -> Option:
 
 
 def format_option(files: str) -> Option:
-    """Return the option with the format of the files that a command writes."""
+    """Return an option for the format of the files that a command writes."""
     return click.option(
         "--format",
         "kind",
@@ -205,7 +208,7 @@ formulas_option = click.option(
     help="Put ' before names that a spreadsheet may take for formulas (CSV files).",
 )
 
-# Every command has these; ``run`` looks for --debug itself.
+# Every command has these options; ``run`` looks for --debug itself.
 common_options = with_options(
     click.option(
         "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
@@ -287,7 +290,7 @@ _robust = (
 )
 _scale_or_mad = _scale("; with --robust by their median absolute deviation (mad)", "mad")
 
-# A plain fit; a fit that may be robust; and a plain fit without -k and --solver.
+# Options of a plain fit, of a fit that may be robust, and of a plain fit without -k and --solver.
 fit_options = with_options(_components, _scale(""), *_table, _solver, _memory_limit)
 robust_options = with_options(_components, _scale_or_mad, *_table, _solver, _memory_limit, *_robust)
 choose_options = with_options(_scale(""), *_table, _memory_limit)

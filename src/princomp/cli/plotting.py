@@ -34,7 +34,7 @@ __all__ = ["FIGURES", "plot"]
 
 _PLANE = ("x", "y")
 _GROUPED = ("groups", "ellipses", "level")
-# What each figure is drawn of (the model, or rows of DATA), and its options.
+# What each figure shows (the model, or rows of DATA), and its options.
 FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "scree": ("model", ("top", "rule")),
     "scores": ("rows", (*_PLANE, *_GROUPED, "label")),
@@ -197,7 +197,7 @@ def _draw(
 
 
 def _save(figure: Figure, output: Path, force: bool) -> None:
-    """Save a figure, with the same bytes for the same picture."""
+    """Save a figure reproducibly: equal figures give equal bytes."""
     import matplotlib as mpl
 
     from princomp.io import atomic_write
@@ -210,7 +210,7 @@ def _save(figure: Figure, output: Path, force: bool) -> None:
 
 
 def _decision(name: str, model: PCA, rows: Source | None = None) -> Decision:
-    """Apply a rule to the rows of a fit, or to the model alone."""
+    """Apply a rule to the rows of a fit or, without rows, to the model."""
     from princomp.estimators import choose
     from princomp.rules import rule_of
 

@@ -1,4 +1,4 @@
-"""Output for people and programs: results on stdout, notes on stderr."""
+"""Print output for people and programs: results on stdout, notes on stderr."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def say(text: object = "", *, err: bool = False) -> None:
 
 
 def one_line(text: str) -> str:
-    """Replace the line breaks of names in a text."""
+    """Escape line breaks in a text, which names may contain."""
     return text.replace("\n", "\\u000a")
 
 
 def print_json(contents: dict[str, Any]) -> None:
-    """Print one document on stdout."""
+    """Print one JSON document on stdout."""
     say(json.dumps(contents, ensure_ascii=False, allow_nan=False))
 
 
@@ -43,7 +43,7 @@ def print_notes(notes: Iterable[object]) -> None:
 def print_result(
     contents: dict[str, Any], as_json: bool, text: object = None, *, list_files: bool = True
 ) -> None:
-    """Print a document as JSON; or its notes, ``text`` and its files for people."""
+    """Print a document as JSON or, for people, its notes, ``text`` and its files."""
     if as_json:
         print_json(contents)
         return
@@ -56,7 +56,7 @@ def print_result(
 
 
 def print_summary(model: Any, angles: FloatArray | None = None) -> None:
-    """What a model is of, and its variances as a table; ``angles`` (k,) are of a bootstrap."""
+    """Print what a model was fitted to and its variances; ``angles`` (k,) are from a bootstrap."""
     from princomp.core import PCAModel, fitted_model, verdict_lines, verdicts
     from princomp.reports import has_kernel, rates_table
 
@@ -115,7 +115,7 @@ def _share(model: KernelPCA) -> str:
 
 
 def _print_variances(model: Any) -> None:
-    """A line a component, the first of those left out among them."""
+    """Print one line per component, including the first ones left out."""
     from rich.console import Console
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""Options that say how a table is written and which of its columns are read."""
+"""Options for reading a table: how it is written, and whether a column names the rows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ read_options = with_options(
 
 
 def reading_of(options: dict[str, Any]) -> ReadOptions:
-    """Return the reading options given; the others are detected from the file."""
+    """Return the given read options; the others are detected from the file."""
     from princomp.io import ReadOptions
 
     given = {name: options.get(name) for name in _NAMES}

@@ -1,4 +1,4 @@
-"""Results of commands: the files of a fit, and rows that are written block by block."""
+"""Write results of commands: the files of a fit, and rows block by block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TABLES = ("scores", "loadings", "eigenvalues")
 
 
 def result_files(stem: str, options: dict[str, Any]) -> dict[str, Path]:
-    """Where the results of a fit go."""
+    """Paths of the results of a fit."""
     folder = options["output"] or Path(f"{stem}_pca")
     tables = ["loadings", "eigenvalues"] if options["no_scores"] else list(_TABLES)
     if options.get("kernel"):
@@ -36,7 +36,7 @@ def result_files(stem: str, options: dict[str, Any]) -> dict[str, Path]:
 def write_results(
     model: Model, source: Source, files: dict[str, Path], force: bool, quiet: bool
 ) -> None:
-    """Write scores, eigenvalues, the model, and loadings where there are any."""
+    """Write the model, eigenvalues, and scores and loadings if requested."""
     from princomp.core import FittedModel, PCAModel, fitted_model, save_model
     from princomp.io import write_table
     from princomp.reports import columns_of, component_names, rates_table
@@ -79,7 +79,7 @@ def write_scores(
     quiet: bool,
     n: int | None = None,
 ) -> None:
-    """Write the scores of a source, block by block; ``n`` rows are expected if it has no count."""
+    """Write scores block by block; ``n`` rows are expected if the source does not know its rows."""
     from princomp.cli.watching import progress_bar
     from princomp.engines import ProgressReporter
     from princomp.io import open_table
@@ -107,7 +107,7 @@ def write_scores(
 
 
 def row_numbers(first: int, count: int) -> NDArray[Any]:
-    """Numbers of rows that have no names, from 0."""
+    """Row numbers, counted from 0, as ids of rows without names."""
     import numpy as np
 
     return np.arange(first, first + count).astype(object)
@@ -123,7 +123,7 @@ def hand_over(
     as_json: bool,
     notes: list[str],
 ) -> None:
-    """Write what is made of a source to a file or stdout, or put it into the document."""
+    """Write the rows that ``made`` computes from a source to a file, stdout or the document."""
     from princomp.io import open_table
     from princomp.reports import document, of_rows
 

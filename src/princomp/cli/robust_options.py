@@ -71,7 +71,7 @@ def robust_estimator(options: dict[str, Any]) -> RobustPCA:
 
 
 def robust_hint(model: RobustPCA, source: Source) -> str | None:
-    """Return the note on columns of unequal scale; None where the rows cannot be read again."""
+    """Return the note on columns of unequal scale; None if the rows cannot be read again."""
     from princomp.io import read_whole
     from princomp.reports import scale_hint
 
@@ -81,7 +81,7 @@ def robust_hint(model: RobustPCA, source: Source) -> str | None:
 
 
 def write_outliers(model: RobustPCA, source: Source, file: Path, force: bool) -> None:
-    """Write the distances of each row, and whether either is beyond its cut-off."""
+    """Write the score and orthogonal distance of each row, and whether one exceeds its cut-off."""
     import numpy as np
 
     from princomp.io import write_table

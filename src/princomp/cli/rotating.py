@@ -79,7 +79,7 @@ def rotate(
     from princomp.diagnostics import rotate as rotate_of
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the notes say the same
+        warnings.simplefilter("ignore")  # the notes repeat the warnings
         found = rotate_of(pca, method, kaiser=not no_kaiser, power=4.0 if power is None else power)
     notes = _write(found, pca, files, outputs, force, as_json)
     paths = {name: str(path) for name, path in outputs.items()}

@@ -1,9 +1,9 @@
 """Run a command: exit codes, errors and signals.
 
-Data go to stdout, everything else to stderr. With ``--json`` stdout carries exactly
-one document, also on error. Exit codes: 0 done, 2 usage, 65 bad data, 66 no such
-input, 73 cannot create, 74 input or output failed, 75 try again, 130 and 143 after
-signals.
+Data goes to stdout, everything else to stderr. With ``--json``, stdout gets exactly
+one document, even after an error. Exit codes: 0 success, 2 usage error, 65 bad data,
+66 no such input, 70 bug in princomp, 73 cannot create output, 74 input or output
+failed, 75 try again, 130 and 143 after signals.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def run(arguments: list[str] | None = None) -> int:
 def _replace_closed_streams() -> None:
     """Discard output to stdout or stderr that the caller closed (``>&-``).
 
-    The file descriptor is taken, too: else the first output file would get it, and with it
-    what libraries print.
+    This also occupies the file descriptor. Otherwise the first output file would get it, and
+    everything that libraries print.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -89,7 +89,7 @@ def _replace_closed_streams() -> None:
 
 
 def _closed_pipe() -> int:
-    """Discard further output, also at exit: the reader has closed the pipe."""
+    """Discard further output, also at exit, because the reader has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -109,7 +109,7 @@ def _usage(error: click.UsageError) -> dict[str, Any]:
 
 
 def _guess(error: click.UsageError) -> str:
-    """Suggest one of the choices of an option for a value that is none of them."""
+    """Suggest a valid choice of an option in place of an invalid value."""
     kind = getattr(getattr(error, "param", None), "type", None)
     value = re.match("'([^']*)'", error.message)
     if value is None or not isinstance(kind, click.Choice):

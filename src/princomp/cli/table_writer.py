@@ -1,4 +1,4 @@
-"""Tables of text and numbers: to a file in the format of its extension, or as CSV to stdout."""
+"""Write tables of text and numbers to a file, in the format of its extension, or to stdout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLUMNAR = (".parquet", ".arrow", ".feather")
 
 
 def check_extension(output: Path) -> None:
-    """Refuse an extension that is not a format of such a table.
+    """Refuse a file extension that does not name a format for such a table.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def check_extension(output: Path) -> None:
 
 
 def write_columns(output: Path | None, columns: dict[str, NDArray[Any]], force: bool) -> None:
-    """Write columns (n,) by name; a text that is None is an empty cell.
+    """Write named columns (n,); None becomes an empty cell.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def _delimited(columns: dict[str, NDArray[Any]], delimiter: str) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(map(csv_text, columns))
-    # Python's own numbers are written with the shortest decimals that read back the same.
+    # The csv module writes Python floats with the shortest decimals that read back the same.
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     writer.writerows(
         [csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows

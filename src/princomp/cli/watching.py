@@ -1,4 +1,4 @@
-"""A long fit on a terminal: its progress, and how to resume it after an interruption."""
+"""Show the progress of a long fit on a terminal, and how to resume it after an interruption."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def resumable(checkpoint: Path | None) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit, Exception) as error:
-        # Bad data would fail again, and the checkpoint may be another run's.
+        # Bad data would fail again, and a checkpoint in use belongs to another run.
         if (
             checkpoint is not None
             and checkpoint.exists()
@@ -70,7 +70,7 @@ def progress_bar(quiet: bool = False) -> Iterator[ProgressCallback | None]:
                 completed=progress.rows,
                 count=count,
                 visible=not progress.done,
-                refresh=begins,  # also of a pass that ends before the next refresh
+                refresh=begins,  # so that even a pass shorter than the refresh interval appears
             )
 
         yield show

@@ -1,4 +1,4 @@
-"""Ask a rule for the number of components: what it may know, and what its answer means."""
+"""Apply a rule for the number of components: gather its input, and interpret its decision."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from princomp.core.context import FitContext
     from princomp.core.routes.base import Summary
 
-# A rule that draws rows again and again takes so many numbers of them at most.
+# Rules that draw from the rows use a sample of at most this many numbers, but at least this many
+# rows.
 _MOST_NUMBERS, _FEWEST_ROWS = 2**24, 200
 
 
 class RuleQuestion:
-    """A rule and its question, which is repeated only when more is known.
+    """A rule applied to a fit; it is applied again only when more variances are known.
 
     Parameters
     ----------
     fit : FitContext
     rule : Rule
     summary : Moments, Triangle, Columns or Sketch
-        Of the rows as they were given.
+        Summary of the rows as given.
     ready : the same, centred and scaled
     scale : ndarray of shape (p,), optional
     """
@@ -51,12 +52,12 @@ class RuleQuestion:
         self._seed = seed_of(fit.request.random_state)
 
     def answer(self, spectrum: Spectrum, most: int, *, complete: bool) -> int | None:
-        """The number of components, or None when more variances are needed to say.
+        """Return the number of components, or None if more variances are needed to decide.
 
         Raises
         ------
         DataError, NotAvailableError
-            When the rule has no answer, with its reason.
+            If the rule does not apply; the message gives its reason.
         """
         key = b"rows" if self.rule.needs == "rows" else spectrum.variances.tobytes()
         if self.decision is None or key != self._asked:
@@ -105,7 +106,7 @@ class RuleQuestion:
         )
 
     def _sample_size(self) -> int | None:
-        """Rows that a rule draws from, where not all of them."""
+        """Number of rows in the sample for a rule; None if it uses all rows."""
         n, p = self._fit.rows.shape
         return None if n * p <= _MOST_NUMBERS else min(n, max(_FEWEST_ROWS, _MOST_NUMBERS // p))
 
@@ -134,7 +135,7 @@ class RuleQuestion:
 
 
 def draws_rows(wanted: int | float | str | Rule | None) -> bool:
-    """Whether ``n_components`` is a rule that draws from the rows, or can do so."""
+    """Whether ``n_components`` is a rule, or contains one, that draws from the rows."""
     if isinstance(wanted, int | float | None):
         return False
     rule = rule_of(wanted)
@@ -142,7 +143,7 @@ def draws_rows(wanted: int | float | str | Rule | None) -> bool:
 
 
 def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
-    """Refuse a rule that needs rows where there are none, before any work.
+    """Refuse a rule that needs rows if they are not available, before any work.
 
     Raises
     ------
@@ -160,7 +161,7 @@ def check_rows_for_rule(request: Request, fit: FitContext | None) -> None:
 
 
 def _no_rows(fit: FitContext) -> str:
-    """Why a rule cannot draw from the rows; empty where it can."""
+    """Why a rule cannot draw from the rows; empty if it can."""
     if fit.rows is None:
         return "it draws from the rows, but only a summary of them is available"
     if isinstance(fit.rows, Source):

@@ -1,7 +1,7 @@
-"""One verdict for each component: whether its axis can be interpreted.
+"""Verdicts: whether the axis of each component can be interpreted.
 
-Commands and reports that have the rows of the fit ask the same bootstrap, if it is quick, and so
-give the same verdicts. Without the rows, angles are approximated for normal rows.
+Commands and reports that have the rows of the fit use the same bootstrap, if it is quick, and so
+give the same verdicts. Without the rows, angles are approximated for normally distributed rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from princomp.linalg import FloatArray
 
 __all__ = ["Verdict", "component_ranges", "unequal_columns", "verdict_lines", "verdicts"]
 
-# Each kind, from the best to the worst, and what it says of an axis.
+# Each kind of verdict, from the best to the worst, and what it says about an axis.
 _KINDS = {
     "solid": "another sample would give nearly the same axis",
     "untested": "it is not known how far the axis would turn in another sample",
@@ -28,7 +28,7 @@ _KINDS = {
 }
 # Axes that differ by more than this between samples, in degrees, should not be interpreted.
 _LOOSE = 45.0
-# Columns whose variances differ by more than this make an unscaled PCA a PCA of one column.
+# If variances of columns differ by more than this factor, few columns decide an unscaled PCA.
 _UNEQUAL = 1000.0
 
 
@@ -43,7 +43,7 @@ class Verdict(NamedTuple):
         "solid": another sample of rows would give nearly the same axis. "unstable": it would
         give another one. "inseparable": a neighbour has the same variance up to rounding, so
         only the plane of both is determined. "below resolution": the variance is rounding
-        error. "untested": nothing tells how far the axis would turn.
+        error. "untested": it is not known how far the axis would turn.
     angle : float
         In 95% of samples the axis turns by at most this many degrees; NaN if unknown.
     partners : tuple of str
@@ -60,7 +60,7 @@ class Verdict(NamedTuple):
 
     @property
     def interpretable(self) -> bool:
-        """Whether nothing speaks against interpreting the axis on its own."""
+        """Whether there is no known reason not to interpret the axis on its own."""
         return self.kind in ("solid", "untested")
 
     @property
@@ -127,8 +127,8 @@ def axis_angles(fitted: Fitted) -> FloatArray:
 
     The entry of axis i along axis j has the asymptotic variance λᵢλⱼ / ((n − 1)(λᵢ − λⱼ)²)
     (Anderson 1963). The quantile of the sum of squares is that of a scaled χ² with the same mean
-    and variance. Variances that the fit did not compute count as their mean; if the first of them
-    is unknown, so is the angle of the last component.
+    and variance. Each variance that the fit did not compute is replaced by their mean. The angle
+    of the last computed component is then unknown, since the next variance is unknown.
     """
     spectrum, k = fitted.spectrum, fitted.k
     found = np.full(k, np.nan)
@@ -210,7 +210,8 @@ def unequal_columns(variances: FloatArray, names: list[str] | None) -> str | Non
     Returns
     -------
     str or None
-        "the variances of the columns differ 36,610-fold and 'Assault' has the largest"
+        Such as "variances of the columns differ 36,610-fold and 'Assault' has the largest"; None
+        if they do not differ so much.
     """
     varied: NDArray[np.float64] = variances[variances > 0]
     if not varied.size or varied.max() <= _UNEQUAL * varied.min():

@@ -1,4 +1,4 @@
-"""What can be promised of a result: measured, not assumed."""
+"""The certificate of a result: its errors, measured rather than assumed."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class Certificate:
     Attributes
     ----------
     residuals : ndarray of shape (k,)
-        ‖Cv − λv‖ / λ₁ of each component, an estimate where rows were only sketched; NaN
-        where the fit kept nothing to measure it by.
+        ‖Cv − λv‖ / λ₁ of each component. An estimate if the rows were only sketched; NaN if
+        the fit kept nothing to measure it with.
     orthogonality : float
         Largest entry of VVᵀ − I in absolute value.
     below_resolution : ndarray of bool of shape (k,)
-        Variances that this route cannot tell from zero: noise.
+        Whether the route cannot distinguish a variance from zero, so that it is noise.
     inseparable : list of (int, int)
-        Neighbours, counted from 0, whose variances are too close for the precision:
-        their plane is right, the axes in it are not determined. The last pair may
-        name the first component that was not kept.
+        Pairs of neighbouring components, counted from 0, whose variances are too close for the
+        precision: their plane is determined, but the axes in it are not. The last pair may
+        contain the first component that was not kept.
     missed : float or None
-        Probability, at most, that a component is missing whose variance is larger than that of
-        the last one: 0 where all variances were computed, None where it is not known.
+        Upper bound of the probability that a component with a larger variance than the last one
+        is missing: 0 if all variances were computed, None if it is not known.
     passes : int
-        Times that the rows were read.
+        Number of times that the rows were read.
     bytes_read : int
         Bytes of rows that went into the fit.
     against_rows : bool
@@ -67,7 +67,7 @@ class Certificate:
 
     @property
     def missed_in_words(self) -> str:
-        """Whether a component of larger variance may be missing."""
+        """Whether a component with a larger variance may be missing, in words."""
         if self.missed is None or self.missed >= 1.0:
             return "not known"
         return f"probability at most {self.missed:.1e}" if self.missed else "no"
@@ -127,7 +127,7 @@ def certify(
     passes: int | None,
     bytes_read: int,
 ) -> Certificate:
-    """Measure a spectrum against the (scaled) summary that it came from, where there is one."""
+    """Measure the errors of a spectrum with its (centred, scaled) summary, if there is one."""
     variances, residuals = spectrum.variances, _residuals(spectrum, summary, k)
     return Certificate(
         residuals,
@@ -162,7 +162,7 @@ def _residuals(
 
 
 def _inseparable(spectrum: Spectrum, k: int, residuals: FloatArray) -> list[tuple[int, int]]:
-    """Neighbours, the first left out among them, whose gap an error or a residual could fill."""
+    """Neighbours, up to the first one left out, with too small a gap for errors and residuals."""
     values = spectrum.variances[: k + 1]
     if len(values) < 2 or values[0] == 0.0:
         return [(i, i + 1) for i in range(len(values) - 1)]
@@ -171,7 +171,7 @@ def _inseparable(spectrum: Spectrum, k: int, residuals: FloatArray) -> list[tupl
     if not spectrum.squared:
         # An error u·σ₁ in σ is 2·u·√(λ λ₁) in λ.
         error = 2 * spectrum.roundoff * np.sqrt(shares[:-1]) + spectrum.roundoff**2
-    # A residual turns an axis as an error of the matrix does.
+    # A residual turns an axis as much as an error of the matrix of the same size.
     away = np.nan_to_num(residuals[: len(error)])
     error[: len(away)] = np.maximum(error[: len(away)], away)
     error[: len(away) - 1] = np.maximum(error[: len(away) - 1], away[1:])

@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from princomp.core.context import FitContext
     from princomp.core.routes.base import Summary
 
-# Components that a truncated solver starts with when a fraction is wanted.
+# Components that a truncated solver starts with if a fraction is wanted.
 FIRST_GUESS = 16
 
 
 class ComponentCount:
-    """How many components to keep: a number, a fraction, or what a rule answers.
+    """How many components to keep: a given number, or one by a fraction or a rule.
 
     Parameters
     ----------
     fit : FitContext
     summary : Moments, Triangle, Columns or Sketch
-        Of the rows as they were given.
+        Summary of the rows as given.
     ready : the same, centred and scaled
     scale : ndarray of shape (p,), optional
 
     Attributes
     ----------
     most : int
-        Components that there are.
+        Largest possible number of components.
     exact : int or None
-        The number, where one was asked for.
+        The number, if one was requested.
     share : float or None
-        The fraction, where one was asked for.
+        The fraction, if one was requested.
     question : RuleQuestion or None
-        The rule, where one was asked for.
+        The rule, if one was requested.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ComponentCount:
         self.share = wanted if isinstance(wanted, float) else None
         self.question: RuleQuestion | None = None
         if not isinstance(wanted, int | float):
-            assert not isinstance(wanted, str)  # names are those of rules
+            assert not isinstance(wanted, str)  # the name of a rule was replaced by the rule
             self.question = RuleQuestion(fit, wanted, summary, ready, scale)
 
     @property
@@ -61,16 +61,16 @@ class ComponentCount:
 
     @property
     def decision(self) -> Decision | None:
-        """The answer of the rule, where there is one."""
+        """The decision of the rule, if there is one."""
         return None if self.question is None else self.question.decision
 
     def __call__(self, spectrum: Spectrum, *, complete: bool = True) -> int | None:
-        """The number, or None when more variances are needed to say.
+        """Return the number, or None if more variances are needed to decide.
 
         Raises
         ------
         DataError, NotAvailableError
-            When the rule has no answer, with its reason.
+            If the rule does not apply; the message gives its reason.
         """
         if self.exact is not None:
             return self.exact
@@ -80,7 +80,7 @@ class ComponentCount:
         return self.question.answer(spectrum, self.most, complete=complete)
 
     def of_all(self, spectrum: Spectrum) -> int:
-        """The number, where all variances are known."""
+        """Return the number for a spectrum with all variances."""
         k = self(spectrum)
         assert k is not None
         return k
@@ -89,7 +89,7 @@ class ComponentCount:
 def count_for_share(
     share: float, spectrum: Spectrum, most: int, *, complete: bool = True
 ) -> int | None:
-    """The number of components for a fraction, or None when more variances are needed."""
+    """Return the number of components for a fraction, or None if more variances are needed."""
     k = for_fraction(spectrum.rates, share)
     if k is None:
         k = len(spectrum.variances) if complete else None

@@ -56,7 +56,7 @@ class Constraint:
     accepts : callable
         Whether a value is valid.
     alternatives : tuple of str
-        Complete the sentence "the parameter must be …".
+        Phrases that complete the sentence "the parameter must be …".
     """
 
     accepts: Callable[[Any], bool]
@@ -74,7 +74,7 @@ class Constraint:
 
 
 def one_of(*values: str | None) -> Constraint:
-    """Accept some words, or None."""
+    """Accept some strings, or None if it is one of the values."""
     return Constraint(
         lambda value: (value is None or isinstance(value, str)) and value in values,
         tuple(map(repr, values)),
@@ -82,7 +82,7 @@ def one_of(*values: str | None) -> Constraint:
 
 
 def number(least: float = -np.inf, most: float = np.inf, *, interior: bool = False) -> Constraint:
-    """Accept finite numbers from ``least`` to ``most``; with ``interior`` without these two."""
+    """Accept finite numbers from ``least`` to ``most``; ``interior`` excludes these two."""
 
     def accepts(value: Any) -> bool:
         try:
@@ -104,7 +104,7 @@ def whole_number(least: float = -np.inf) -> Constraint:
 
 
 def fraction() -> Constraint:
-    """Accept numbers between 0 and 1 that are no integers."""
+    """Accept numbers between 0 and 1 that are not of an integer type."""
     return Constraint(
         lambda value: is_a(value, Real) and not is_a(value, Integral) and 0 < value < 1,
         ("a fraction in (0, 1)",),
@@ -112,7 +112,7 @@ def fraction() -> Constraint:
 
 
 def array(expected: str) -> Constraint:
-    """Accept what is no text: an array is checked where it is used."""
+    """Accept anything but strings and None; arrays are checked where they are used."""
     return Constraint(lambda value: value is not None and not isinstance(value, str), (expected,))
 
 
@@ -141,7 +141,7 @@ def check_parameters(parameters: object, constraints: Mapping[str, Constraint]) 
     Raises
     ------
     ParameterError
-        For the first that does not.
+        For the first attribute that does not.
     """
     for name, constraint in constraints.items():
         check_parameter(name, getattr(parameters, name), constraint)
@@ -157,8 +157,8 @@ def _in_range(kind: str, least: float, most: float, interior: bool) -> str:
 
 
 def is_a(value: object, kind: type | UnionType) -> bool:
-    """Whether a value is a number of a kind; True and False are none."""
-    # The built-in types first: looking a number up in an abstract class takes longer.
+    """Whether a value is a number of this kind; True and False are not."""
+    # Built-in types first: a check against an abstract base class takes longer.
     if type(value) is int or (type(value) is float and kind is Real):
         return True
     return isinstance(value, kind) and not isinstance(value, bool | np.bool_)

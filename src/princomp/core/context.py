@@ -27,22 +27,22 @@ from princomp.summaries import (
     divisors,
 )
 
-# Below so many numbers BLAS stays on one thread by itself, as the engine knows.
+# Below this many numbers BLAS uses one thread anyway; engines/local.py has the same limit.
 _ONE_THREAD = 2**12
 
 
 class FitContext:
-    """A fit in progress: the rows, what is asked of them, and what passes have found so far.
+    """A fit in progress: the rows, the request, and what passes have found so far.
 
     Parameters
     ----------
     request : Request
     problem : Problem
     rows : ndarray, CSR array or Source of shape (n, p), optional
-        None where only a summary is solved.
+        None if only a summary is solved.
     weights : ndarray of shape (n,), optional
     names : tuple of str, optional
-        Of the columns, for messages.
+        Names of the columns, for messages.
     run : RunContext, optional
         Progress and checkpoint.
     """
@@ -61,18 +61,18 @@ class FitContext:
         self.n: int | None = None if rows is None else rows.shape[0]
         self.passes = self.dropped = 0
         self.extremes: Extremes | None = None
-        # Of a route that was abandoned.
+        # Handed over by a route that was abandoned.
         self.summary: Summary | None = None
         self.precise = False
         self._file_states = () if problem.held else rows.file_states()
 
     def fold(self, kind: Any, step: str, *, precise: bool = False) -> PartialResult:
-        """One pass over the rows.
+        """Make one pass over the rows.
 
         Raises
         ------
         InputChangedError
-            When a file is not the one that it was when the fit began.
+            If a file has changed since the fit began.
         """
         self.passes += 1
         rows, drop = self.rows, self.request.drop
@@ -93,12 +93,12 @@ class FitContext:
         return folded
 
     def summarise(self, kind: Any, step: str) -> Any:
-        """The summary of all rows: the one handed over by another route, or of one pass.
+        """Summarise all rows in one pass, unless an abandoned route has left a summary.
 
         Raises
         ------
         ShapeError
-            Where there are too few rows.
+            If there are too few rows.
         """
         if self.summary is not None:
             return self.summary
@@ -106,7 +106,7 @@ class FitContext:
         folded = self.fold(
             PairOf(kind, Extremes) if with_range else kind,
             step,
-            # Rows that cannot be read again are multiplied in float64 at once.
+            # Rows that cannot be read again are multiplied in float64 from the start.
             precise=self.precise or not self.problem.repeatable,
         )
         summary = folded.summary
@@ -121,7 +121,7 @@ class FitContext:
         return summary
 
     def analyse(self, summary: Summary) -> Analysis:
-        """What columns are divided by, the summary as it is solved, and the count.
+        """Return the divisors, the centred and scaled summary, and the number of components.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class FitContext:
         return Analysis(scale, ready, ComponentCount(self, summary, ready, scale))
 
     def divisors(self, summary: Summary) -> FloatArray | None:
-        """What columns are divided by."""
+        """Return the divisors of the columns (p,), or None."""
         request = self.request
         if request.scale is None:
             return None
@@ -168,12 +168,12 @@ class FitContext:
         return (f"constant {many} {what}: {', '.join(names)}{more}",)
 
     def take_over(self, abandoned: Abandoned) -> None:
-        """Keep what another route left."""
+        """Keep the summary and the precision that an abandoned route hands over."""
         self.summary, self.precise = abandoned.summary, abandoned.precise
 
 
 class Analysis(NamedTuple):
-    """The scale, the summary as it is solved, and how many components are wanted."""
+    """The divisors, the centred and scaled summary, and the number of components wanted."""
 
     scale: FloatArray | None
     ready: Any
@@ -181,7 +181,7 @@ class Analysis(NamedTuple):
 
 
 def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
-    """A summary as it is solved: about the origin where not centred, then scaled."""
+    """Prepare a summary for a solver: move it to the origin if not centred, then scale it."""
     ready = summary if centred else summary.about_origin()
     if scale is None:
         return ready
@@ -192,11 +192,11 @@ def prepared(summary: Any, scale: FloatArray | None, centred: bool) -> Any:
 
 
 def _lost_by_divisors(summary: Any, scaled: Any) -> FloatArray:
-    """Errors (p,) of a scaled scatter S whose divisors come from spreads that lost digits.
+    """Error bounds (p,) of a scaled scatter S whose divisors come from inexact column scatters.
 
-    If a spread has the relative error r, its divisor has at most r/2, and row and column j of S
-    change by at most r √(Sⱼⱼ tr S). The values returned add up to the root of the sum of squares of
-    these bounds. Given divisors are exact; for them this is more than the error.
+    If a column scatter has the relative error r, its divisor has at most r/2, and row and column j
+    of S change by at most r √(Sⱼⱼ tr S). The returned values sum to the root of the sum of squares
+    of these bounds. Divisors given by the user are exact, so for them the values are too large.
     """
     spread, squares = summary.column_scatter, scaled.column_scatter
     share = np.divide(summary.lost, spread, out=np.zeros_like(spread), where=spread > 0.0)
@@ -208,13 +208,13 @@ def _lost_by_divisors(summary: Any, scaled: Any) -> FloatArray:
 
 
 def is_one_block(kind: Any, rows: FloatArray) -> bool:
-    """Whether rows (n, p) are one logical block, so few that one thread sums them."""
+    """Whether rows (n, p) are a single logical block, small enough for one thread."""
     n, p = rows.shape
     return n * p < _ONE_THREAD and n <= kind.block_rows(p)
 
 
 def safe_divisor(scale: FloatArray | None, exponent: int, p: int) -> FloatArray | None:
-    """The scale times a power of two that keeps products in range."""
+    """Multiply the divisors by 2 to the ``exponent``, which keeps products in range."""
     if not exponent:
         return scale
     power = np.full(p, 2.0**exponent)
@@ -222,7 +222,7 @@ def safe_divisor(scale: FloatArray | None, exponent: int, p: int) -> FloatArray 
 
 
 def rows_in_flight(problem: Problem, step: int) -> tuple[int, int, int]:
-    """Rows of a block of at most ``step``, threads that sum blocks, and blocks that are queued."""
+    """Return rows per block (at most ``step``), threads that sum blocks, and queued blocks."""
     n = problem.rows
     rows = min(n, step) if n else step
     threads = default_threads() if not n or n > step else 1
@@ -230,7 +230,7 @@ def rows_in_flight(problem: Problem, step: int) -> tuple[int, int, int]:
 
 
 def check_rows(summary: Summary | Pair, n: int, dropped: int) -> None:
-    """Refuse too few rows to see a variance.
+    """Refuse rows that are too few for a variance.
 
     Raises
     ------

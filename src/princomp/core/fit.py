@@ -32,8 +32,8 @@ from princomp.io import (
 )
 from princomp.summaries import Names, SampleWeight, Weights, check_weights, stored_bytes
 
-# Rows of unknown number are held until they take this many bytes: most tables end before,
-# and rows in memory have more routes open.
+# If the number of rows is unknown, up to this many bytes of rows are read into memory: most
+# tables are smaller, and more routes are available for rows in memory.
 _HEAD = 2**26
 
 
@@ -149,7 +149,7 @@ def fit_rows(
 
 
 def solve(fit: FitContext, choice: RouteChoice) -> tuple[Solution, RouteChoice, tuple[str, ...]]:
-    """The result of the route, or of those that take over from it, and notes for the plan."""
+    """Run a route, then those that it hands over to; return result, last route and notes."""
     notes: tuple[str, ...] = ()
     while isinstance(outcome := route_of(choice).solve(fit), Abandoned):
         summary, solver = outcome.successor
@@ -163,7 +163,7 @@ def solve(fit: FitContext, choice: RouteChoice) -> tuple[Solution, RouteChoice, 
 
 
 def _missing_notes(filled: Filled | None, left_out: int) -> tuple[str, ...]:
-    """What became of missing cells."""
+    """Notes for the plan on how missing cells were treated."""
     if filled is None:
         return ()
     if not left_out:
@@ -173,7 +173,7 @@ def _missing_notes(filled: Filled | None, left_out: int) -> tuple[str, ...]:
 
 
 def _completed(data: Any, weights: Weights, request: Request, columns: Names) -> Completed:
-    """The rows, with their missing cells filled."""
+    """Return the rows with their missing cells filled."""
     assert request.fill is not None
     assert isinstance(request.n_components, int)  # the request was checked
     return completed(
@@ -190,7 +190,7 @@ def _completed(data: Any, weights: Weights, request: Request, columns: Names) ->
 
 
 def _planned(data: RowData, request: Request) -> tuple[Any, Problem, RouteChoice]:
-    """The rows, in memory where they are small enough, and their route."""
+    """Choose the route; read the rows into memory if they are small enough."""
     if isinstance(data, Source):
         data = _held_if_small(data, request)
     problem = request.problem(data)
@@ -204,7 +204,7 @@ def _planned(data: RowData, request: Request) -> tuple[Any, Problem, RouteChoice
 
 
 def _held_if_small(source: Source, request: Request) -> Any:
-    """The rows themselves where they are in memory, or so few that they may be."""
+    """Return the rows of a source as an array if they are in memory, or few enough to be read."""
     if isinstance(source, Distributed):
         return source
     draws = draws_rows(request.n_components)

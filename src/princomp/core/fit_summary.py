@@ -1,4 +1,4 @@
-"""A fit of a summary that was kept: no row is read."""
+"""Fits of a summary, without reading rows."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def fit_summary(
     reason: str = "solved from a kept summary",
     notes: tuple[str, ...] = (),
 ) -> Fitted:
-    """Fit a summary: no row is read. The plan gives the reason, then the notes.
+    """Fit a summary without reading rows. The plan gives ``reason``, then ``notes``.
 
     Raises
     ------
     NotAvailableError
-        When the summary keeps only columns, or extremes are asked for that were not kept.
+        If it is a summary of columns only, or if extremes are needed that were not kept.
     """
     if isinstance(summary, Columns):
         raise NotAvailableError(
@@ -91,7 +91,7 @@ def fit_of_components(
     n_samples: int,
     reason: str,
 ) -> Fitted:
-    """Return the record of components (k, p) that another library computed.
+    """Return the result for components (k, p) that another library computed.
 
     Unknown ``column_variances`` (p,) are NaN.
     """

@@ -36,24 +36,24 @@ class Fitted:
     Parameters
     ----------
     summary : Moments, Triangle, Columns or Sketch
-        Of the rows as they were given, neither scaled nor uncentred.
+        Summary of the rows as given: about their mean and not scaled.
     spectrum : Spectrum
-        Of the analysed (centred, scaled) rows.
+        Spectrum of the analysed (centred, scaled) rows.
     k : int
-        Components kept.
+        Number of components kept.
     scale : ndarray of shape (p,), optional
-        What the columns were divided by.
+        Divisors of the columns.
     centred : bool
     dtype : numpy dtype
-        Of ``components``: float32 or float64.
+        Precision of ``components``: float32 or float64.
     n_samples : int, optional
-        Rows used; None where only a covariance was given.
+        Number of rows used; None if only a covariance was given.
     mean_known : bool
-        False where a covariance came without a mean.
+        False if a covariance was given without a mean.
     filled : Filled, optional
-        The missing cells, where they were filled.
+        Record of the missing cells, if they were filled.
     decision : Decision, optional
-        Of the rule that chose k, where one did.
+        Decision of the rule that chose k, if one did.
     """
 
     summary: Summary
@@ -75,14 +75,14 @@ class Fitted:
     decision: Decision | None = None
 
     def kept_rows(self) -> Moments | Triangle | Sketch:
-        """A summary that stands for all rows: others can be added to it, or it can be rescaled.
+        """Return a summary that represents all rows, to be rescaled or merged with others.
 
-        A fit that kept only columns still has one where it kept all components.
+        A fit that kept only a summary of columns has one if it kept all components.
 
         Raises
         ------
         NotAvailableError
-            Where it kept some of the components alone; the hint says what would keep more.
+            If only some of the components were kept; the hint says which fit keeps more.
         """
         return kept_rows(self)
 
@@ -95,7 +95,7 @@ class Fitted:
 
     @cached_property
     def analysed(self) -> Summary:
-        """The summary as it was solved: scaled, and about the origin where not centred."""
+        """The summary that was solved: scaled, and about the origin if not centred."""
         return prepared(self.summary, self.scale, self.centred)
 
     @property
@@ -113,7 +113,7 @@ class Fitted:
     @property
     def variances(self) -> FloatArray:
         """Variances (k,) of the components."""
-        return self.spectrum.variances[: self.k]  # read-only, as they are
+        return self.spectrum.variances[: self.k]  # read-only already
 
     @cached_property
     def rates(self) -> FloatArray:
@@ -127,7 +127,7 @@ class Fitted:
         Raises
         ------
         NotAvailableError
-            Where the number of rows is not known.
+            If the number of rows is not known.
         """
         if self.n_samples is None:
             raise NotAvailableError(
@@ -138,7 +138,7 @@ class Fitted:
 
     @cached_property
     def sound_components(self) -> int:
-        """Components whose variance is above the resolution."""
+        """Number of components whose variance is above the resolution."""
         return int(np.sum(self.variances > self.spectrum.resolution))
 
     @cached_property
@@ -151,7 +151,7 @@ class Fitted:
 
     @cached_property
     def mean(self) -> FloatArray:
-        """What is subtracted from each column (p,): zero where not centred."""
+        """What is subtracted from each column (p,): zero if not centred."""
         return frozen(np.array(self.summary.mean) if self.centred else np.zeros(self.p))
 
     @cached_property
@@ -177,7 +177,7 @@ class Fitted:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """What can be promised of it."""
+        """Error bounds of the result."""
         return certify(
             self.spectrum,
             self.analysed,
@@ -187,7 +187,7 @@ class Fitted:
         )
 
     def light(self) -> Fitted:
-        """What scores and reconstructions need and no more, to travel with rows."""
+        """Return a small copy, sufficient for scores and reconstructions, to travel with rows."""
         kept, k = self.summary, self.k
         columns = Columns(
             kept.rows, kept.count, kept.mean, kept.mean_low, kept.column_scatter, kept.centred
@@ -197,7 +197,7 @@ class Fitted:
     # ---- rows in, scores out, and back ----------------------------------------------
 
     def scores(self, data: RowArray, *, whiten: bool = False) -> FloatArray:
-        """Centred (scaled) rows on the axes: (n, k), in the precision of the data."""
+        """Scores (n, k): rows centred, scaled and projected on the axes, in their precision."""
         mean, mean_low, right = self.towards_axes(data.dtype, whiten=whiten)
         if is_sparse(data):
             found = sparse_scores(data, self.mean, self.mean_low, self.column_variances, right)
@@ -205,12 +205,12 @@ class Fitted:
         return dense_scores(data, mean, mean_low, right)
 
     def _projection(self, precision: np.dtype[Any], whiten: bool) -> FloatArray:
-        """What centred rows are multiplied with (p, k).
+        """The matrix (p, k) that maps centred rows to scores.
 
-        In this precision, or in float64 where its numbers overflow float32.
+        It has the given precision, or float64 if its numbers overflow float32.
         """
         if self.scale is None and not whiten and precision == self.dtype:
-            return self.components.T  # kept already
+            return self.components.T  # computed already
         axes = self.spectrum.axes[: self.k]
         if self.scale is not None:
             axes = axes / self.scale
@@ -221,7 +221,7 @@ class Fitted:
 
     @cached_property
     def _overflows_float32(self) -> tuple[bool, bool]:
-        """Whether what rows are multiplied with overflows float32: plain, and whitened."""
+        """Whether the matrix that gives scores overflows float32, without and with whitening."""
         axes, largest = np.abs(self.spectrum.axes[: self.k]), np.finfo(np.float32).max
         if self.scale is not None:
             axes = axes / self.scale
@@ -239,9 +239,9 @@ class Fitted:
     def towards_axes(
         self, precision: np.dtype[Any], *, whiten: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What scores are made with: the mean in two parts (p,), and axes (p, k).
+        """Return what maps rows to scores: the mean in two parts (p,), and a matrix (p, k).
 
-        In this precision, or in float64 where the axes overflow float32.
+        They have the given precision, or float64 if the matrix overflows float32.
         """
         self.need_mean()
         right = self._projection(precision, whiten)
@@ -250,7 +250,7 @@ class Fitted:
     def from_axes(
         self, precision: np.dtype[Any], *, whiten: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What rows are made with, from scores: the mean in two parts (p,), and axes (k, p)."""
+        """Return what maps scores to rows: the mean in two parts (p,), and a matrix (k, p)."""
         self.need_mean()
         axes = self.spectrum.axes[: self.k]
         if whiten:
@@ -261,12 +261,12 @@ class Fitted:
 
     @cached_property
     def _whitening(self) -> FloatArray:
-        """1/√λ, and zero for what is noise: dividing by it would make noise look like data."""
+        """1/√λ; zero for components of noise, which would otherwise look like data."""
         sound = self.variances > self.spectrum.resolution
         return np.where(sound, 1.0 / np.sqrt(np.where(sound, self.variances, 1.0)), 0.0)
 
     def _mean_parts(self, precision: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
-        """The mean in this precision, and what it leaves over."""
+        """The mean in this precision, and the remainder."""
         if precision.itemsize == self.mean.itemsize:
             return self.mean, self.mean_low
         return self._mean_in_float32
@@ -277,7 +277,7 @@ class Fitted:
         return high, ((self.mean - high) + self.mean_low).astype(np.float32)
 
     def need_mean(self) -> None:
-        """Refuse to centre rows where the mean is not known.
+        """Refuse to centre rows if the mean is not known.
 
         Raises
         ------
@@ -292,18 +292,18 @@ class Fitted:
     # ---- the probabilistic model (Tipping & Bishop 1999) -----------------------------
 
     def covariance(self) -> FloatArray:
-        """Model covariance (p, p) in squared units: kept components, the rest as even noise."""
+        """Model covariance (p, p) in squared units: kept components plus isotropic noise."""
         return likelihood.covariance(self)
 
     def precision(self) -> FloatArray:
-        """Inverse of the model covariance (p, p); its pseudo-inverse where it has none."""
+        """Inverse of the model covariance (p, p); its pseudo-inverse if it is singular."""
         return likelihood.precision(self)
 
     def log_likelihood(self, data: RowArray) -> FloatArray:
         """Log density of each row (n,) under the model.
 
-        Where the model has no noise and fewer than p components above the resolution, its density
-        lives on their span: the value is the density there, −inf for a row off it.
+        If the model has no noise and fewer than p components above the resolution, the density is
+        that within the span of these components, and −inf for a row outside it.
         """
         self.need_mean()
         return likelihood.log_likelihood(self, data)

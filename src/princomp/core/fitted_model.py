@@ -37,7 +37,7 @@ class Result(Protocol):
 
     @property
     def n_samples(self) -> int | None:
-        """Rows of the fit, where their number is known."""
+        """Number of rows of the fit; None if it is not known."""
 
 
 R = TypeVar("R", bound=Result)
@@ -50,9 +50,9 @@ class FittedModel(ABC, Generic[R]):
     Parameters
     ----------
     result : object
-        The result of the fit; of a PCA a :class:`~princomp.core.fitted.Fitted`.
+        The result of the fit: for a PCA, a :class:`~princomp.core.fitted.Fitted`.
     schema : TableSchema
-        The columns of its table.
+        The columns of the table.
     """
 
     result: R
@@ -68,21 +68,21 @@ class FittedModel(ABC, Generic[R]):
 
     @property
     def n_samples(self) -> int | None:
-        """Rows of the fit, where their number is known."""
+        """Number of rows of the fit; None if it is not known."""
         return self.result.n_samples
 
     @property
     @abstractmethod
     def missing(self) -> str:
-        """What becomes of missing cells: ``"error"``, ``"drop"`` or a method that fills them."""
+        """How missing cells are treated: ``"error"``, ``"drop"`` or a method that fills them."""
 
     @abstractmethod
     def block_scores(self, rows: RowArray) -> FloatArray:
-        """Scores of rows in memory; values that are not finite are not looked for."""
+        """Scores of rows in memory, without a check for NaN and infinity."""
 
     @abstractmethod
     def engine_scores(self, data: Distributed) -> Any:
-        """Scores of rows that an engine multiplies as a whole, where they lie."""
+        """Scores of resident rows, which the engine multiplies as a whole."""
 
     def scores(
         self,
@@ -97,10 +97,11 @@ class FittedModel(ABC, Generic[R]):
         Parameters
         ----------
         data : ndarray, CSR array or Source of shape (n, p)
-        file : str, optional
-            Name of the file that the rows come from, for messages.
+        origin : Origin, optional
+            Where the rows come from, for messages.
         names, frame : optional
-            Names of the components, and the kind of frame to return, for rows on an engine.
+            A function that returns the names of the components, and the kind of frame to return,
+            for rows on an engine.
         """
         if not isinstance(data, Source):
             return self.chunk_scores(data, data, 0, origin)
@@ -127,17 +128,17 @@ class FittedModel(ABC, Generic[R]):
         return scores
 
     def own_scores(self, rows: RowArray) -> FloatArray:
-        """Scores of rows that are a table of their own."""
+        """Scores of rows that form a table of their own."""
         return self.chunk_scores(rows, rows, 0)
 
     def light(self) -> Self:
-        """The model without what scores and reconstructions do not need."""
+        """Return the model with only what scores and reconstructions need."""
         return self
 
     def check_finite(
         self, rows: RowArray, data: RowData, first: int, origin: Origin | None = None
     ) -> None:
-        """Refuse infinity in some rows of ``data``, and NaN where it may not be there.
+        """Refuse infinity in some rows of ``data``, and NaN if the model does not accept it.
 
         Raises
         ------
@@ -145,7 +146,7 @@ class FittedModel(ABC, Generic[R]):
             With the place in the whole table.
         """
         values = rows.data if is_sparse(rows) else rows
-        empty = self.missing != "error"  # as the scores of such rows may be
+        empty = self.missing != "error"  # NaN is accepted
         if (~np.isinf(values) if empty else np.isfinite(values)).all():
             return
         columns = self.schema.names
@@ -157,8 +158,8 @@ class FittedModel(ABC, Generic[R]):
         raise refuse_not_finite(rows, found, columns=columns, origin=origin, hint=_FILL_HINT)
 
     def _check_overflow(self, scores: FloatArray, first: int) -> None:
-        """Refuse scores that are not finite, of rows that are."""
-        # Rows with missing cells may have empty scores, where that is allowed.
+        """Refuse scores that are not finite although the rows are."""
+        # If missing cells are accepted, the scores of such rows may be NaN.
         lost = ~np.isfinite(scores) if self.missing == "error" else np.isinf(scores)
         if not lost.any():
             return
@@ -182,17 +183,17 @@ class PCAModel(FittedModel[Fitted]):
         return self.parameters.missing
 
     def fill(self, rows: RowArray) -> Any:
-        """The rows, or a copy with missing cells filled where the fit filled them."""
+        """The rows, or a copy with missing cells filled if the fit filled its own."""
         if self.missing not in METHODS or is_sparse(rows):
             return rows
         return with_cells_filled(rows, self.result, self.missing)
 
     def block_scores(self, rows: RowArray) -> FloatArray:
-        """Scores of rows in memory; values that are not finite are not looked for."""
+        """Scores of rows in memory, without a check for NaN and infinity."""
         return self.result.scores(self.fill(rows), whiten=self.parameters.whiten)
 
     def engine_scores(self, data: Distributed) -> Any:
-        """Scores of rows that an engine multiplies as a whole, where they lie."""
+        """Scores of resident rows, which the engine multiplies as a whole."""
         whiten, drop = self.parameters.whiten, self.missing == "drop"
         try:
             return data.scores(self.result, whiten=whiten, drop=drop)
@@ -200,7 +201,7 @@ class PCAModel(FittedModel[Fitted]):
             raise not_finite_in(data, error, columns=self.schema.names, hint=_FILL_HINT) from None
 
     def light(self) -> PCAModel:
-        """The model without what scores and reconstructions do not need."""
+        """Return the model with only what scores and reconstructions need."""
         return replace(self, result=self.result.light())
 
     def reconstructions(self, X: Any) -> Any:
@@ -221,7 +222,7 @@ class PCAModel(FittedModel[Fitted]):
         Raises
         ------
         ShapeError
-            When there are not k scores a row.
+            If there are not k scores per row.
         """
         if is_sparse(scores):
             scores = scores.toarray()
@@ -240,10 +241,10 @@ class PCAModel(FittedModel[Fitted]):
 
 
 class HasModel(Protocol[M]):
-    """An estimator whose fitted model other rooms can use."""
+    """An estimator whose fitted model other parts of the package can use."""
 
     def __fitted_model__(self) -> M:
-        """The model; an error where nothing is fitted."""
+        """Return the model; raise an error if the estimator is not fitted."""
 
 
 def fitted_model(estimator: HasModel[M]) -> M:
@@ -256,7 +257,7 @@ def fitted_model(estimator: HasModel[M]) -> M:
     Returns
     -------
     FittedModel
-        Of a PCA a :class:`PCAModel`.
+        For a PCA, a :class:`PCAModel`.
 
     Raises
     ------

@@ -14,18 +14,18 @@ from princomp.summaries import SampleWeight, Weights
 
 
 def opened(X: Any) -> Rows:
-    """Rows, column names and file of anything that holds rows, tables of engines included."""
+    """Open any table, also one of an engine: return its rows, column names and origin."""
     rows = as_distributed(X)
     return rows_of(X) if rows is None else (rows, rows.columns, None)
 
 
 def refuse_iterator(X: Any, why: str, call: str) -> None:
-    """Refuse an iterator where its rows are needed twice.
+    """Refuse an iterator if its rows are needed twice.
 
     Raises
     ------
     ParameterError
-        ``why`` is its message; ``call`` takes a function instead.
+        With the message ``why``, and the hint to pass a function to ``call`` instead.
     """
     if isinstance(X, Iterator):
         raise ParameterError(
@@ -38,11 +38,11 @@ def refuse_iterator(X: Any, why: str, call: str) -> None:
 def with_weights(
     X: Any, sample_weight: SampleWeight, *, by_chunks: bool = False
 ) -> tuple[Any, Any]:
-    """A table, and the weights that still have to be aligned with its rows.
+    """Attach weights to a table of an engine; return the table and the weights not attached.
 
-    An engine's rows carry their weights, which may be one of their columns; then the second
-    value is None. Where chunks of rows are brought here one by one (``by_chunks``), weights in
-    an array are cut along with them instead.
+    The rows of an engine carry their weights, which can also be one of their columns. Weights of
+    other tables are returned unchanged. So is an array of weights if the engine's rows are brought
+    here in chunks (``by_chunks``): the caller then cuts it into chunks as well.
     """
     rows = None if sample_weight is None else as_distributed(X)
     if rows is None or (by_chunks and not rows.resident and not isinstance(sample_weight, str)):
@@ -51,12 +51,12 @@ def with_weights(
 
 
 def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
-    """Frequencies (n,), or None where every row counts once; any length where n is None.
+    """Check frequencies (n,), of any length if n is None; None means that every row counts once.
 
     Raises
     ------
     ShapeError, ParameterError
-        With the first weight that is not valid.
+        For an invalid shape or weight; the message names the first invalid weight.
     """
     if sample_weight is None:
         return None
@@ -92,12 +92,12 @@ def checked_weights(sample_weight: SampleWeight, n: int | None) -> Weights:
 
 
 def blocks_of(data: RowData) -> Iterator[Any]:
-    """Rows in memory as one block; those of a source chunk by chunk.
+    """Iterate over rows: those in memory as one block, those of a source chunk by chunk.
 
     Raises
     ------
     InputChangedError
-        After the last one, when a file has changed.
+        After the last block, if a file has changed.
     """
     if isinstance(data, Source):
         for chunk in data.all_chunks():

@@ -1,4 +1,4 @@
-"""A summary that stands for all rows of a fit: the one it kept, or all of its components."""
+"""A summary that represents all rows of a fit: the one it kept, or all of its components."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def kept_rows(fitted: Fitted) -> Moments | Triangle | Sketch:
-    """The summary that others can be added to, see :meth:`Fitted.kept_rows`."""
+    """Return the summary to which others can be added; see :meth:`Fitted.kept_rows`."""
     if not isinstance(fitted.summary, Columns):
         return fitted.summary
     k, rank = fitted.spectrum.k, fitted.analysed.rank_limit
@@ -32,7 +32,7 @@ def kept_rows(fitted: Fitted) -> Moments | Triangle | Sketch:
 
 
 def _what_keeps_rows(fitted: Fitted, rank: int) -> str:
-    """What to fit with, so that the summary stands for all rows within the memory limit."""
+    """Hint at a fit within the memory limit whose summary represents all rows."""
     p, limit = fitted.p, fitted.problem.limit
     room = memory_limit(None) if limit is None else limit
     if memory_to_add(p) <= room:
@@ -52,7 +52,7 @@ def _what_keeps_rows(fitted: Fitted, rank: int) -> str:
 
 
 def _from_all_components(fitted: Fitted, columns: Columns) -> Triangle:
-    """All components as a factor of the scatter; its error is that of the spectrum."""
+    """Make a triangle of all components, with the error of the spectrum."""
     spectrum, rows, scale = fitted.spectrum, columns.rows, fitted.scale
     sizes = np.sqrt(spectrum.variances[: spectrum.k] * (rows - 1.0))
     largest = spectrum.largest * (rows - 1.0)
@@ -61,10 +61,11 @@ def _from_all_components(fitted: Fitted, columns: Columns) -> Triangle:
     if spectrum.residuals is not None:
         error = max(error, float(spectrum.residuals.max(initial=0.0)))
     if not fitted.centred:
-        # The error of a product about the origin stays, however much smaller the scatter is.
+        # The error stays that of products about the origin, even if the scatter about the mean
+        # is much smaller.
         offset = np.sqrt(rows) * prepared(columns, scale, True).mean
         factor = _about_mean(spectrum.axes, sizes, offset)
-    # The error of the product, in all directions alike.
+    # The error of the products, the same in all directions.
     lost = np.full(columns.p, unit_of(error) * largest)
     if scale is not None:
         factor, lost = factor * scale, lost * scale * scale
@@ -84,9 +85,10 @@ def _about_mean(axes: FloatArray, sizes: FloatArray, offset: FloatArray) -> Floa
     """A factor of the scatter about the mean, from axes (k, p) of rows about the origin.
 
     ``sizes`` (k,) are their singular values, ``offset`` (p,) is √n times the mean. The scatter
-    about the mean is Aᵀ(diag(sizes²) − bbᵀ)A, where b are the coordinates of ``offset``. Those
-    along axes of noise count, too: they may be as large as the noise. So does what is outside the
-    space of the axes, since axes of small variances are known to few digits.
+    about the mean is Aᵀ(diag(sizes²) − bbᵀ)A, where b are the coordinates of ``offset``.
+    Coordinates along axes of noise are included, since they may be as large as the noise. So is
+    the part of ``offset`` outside the space of the axes, since axes with small variances have few
+    correct digits.
     """
     if len(axes) < axes.shape[1]:
         outside = offset - (axes @ offset) @ axes

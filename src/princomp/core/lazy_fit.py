@@ -1,4 +1,4 @@
-"""Rows that came so far, to be solved when somebody reads."""
+"""A fit of the rows added so far, solved when its result is first read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BATCHES = "rows that came in batches, summed as one table"
 
 
 class LazyFit:
-    """A fit that has not been solved yet: it is when somebody reads it.
+    """A fit that is solved when its result is first read.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ class LazyFit:
     request : Request
     names : tuple of str or None
     shared : Fitted, optional
-        Of rows that go before those of the stream, and that other ranks have as well.
+        Fit of the rows before those of the stream, which other ranks have as well.
 
     Raises
     ------
     ParameterError
-        When ``decay`` or ``missing`` is not what the rows so far were added with.
+        If ``decay`` or ``missing`` has changed since rows were added.
     ShapeError
-        When more components are asked for than there are columns.
+        If more components are requested than there are columns.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class LazyFit:
 
     @property
     def stream(self) -> Stream:
-        """The rows so far, to go on with: a copy, so that this fit stays what it is."""
+        """A copy of the rows so far, to which rows can be added without changing this fit."""
         return copy(self._stream)
 
     @cached_property
     def all_rows(self) -> Stream:
-        """The rows so far and those that are shared."""
+        """The rows so far, including those that other ranks share."""
         if self.shared is None:
             return self._stream
         whole = Stream.after(self.shared, self._request)
@@ -74,22 +74,22 @@ class LazyFit:
 
     @property
     def summary(self) -> Any:
-        """The summary of the rows so far, to be solved."""
+        """The summary of the rows so far."""
         return first_of(self.all_rows.so_far()[0])
 
     @property
     def n_samples(self) -> int:
-        """Rows so far, without those left out; nothing is solved for it."""
+        """Number of rows so far, without those left out. Reading it does not solve the fit."""
         return self.all_rows.seen - self.all_rows.so_far()[1]
 
     @cached_property
     def fitted(self) -> Fitted:
-        """The rows so far, solved.
+        """The result for the rows so far.
 
         Raises
         ------
         NotAvailableError
-            While there are fewer than two rows.
+            As long as there are fewer than two rows.
         """
         stream, request = self.all_rows, self._request
         total, dropped = stream.so_far()

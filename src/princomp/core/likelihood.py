@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 # Numbers that are centred at a time: the copy stays in the cache.
 _CHUNK_NUMBERS = 2**17
-# How far, in units of the resolution, a row may stand off a degenerate model.
+# Largest squared distance of a row from the span of a model without noise, in units of the
+# resolution.
 _OFF_SUPPORT = 100.0
 
 
 def _noise(fitted: Fitted) -> float:
-    """The noise variance, zero where it is below the resolution."""
+    """The noise variance, zero if it is below the resolution."""
     noise = fitted.noise_variance
     return noise if noise > fitted.spectrum.resolution else 0.0
 
@@ -72,7 +73,7 @@ def log_likelihood(fitted: Fitted, data: FloatArray | sp.csr_array) -> FloatArra
 
 
 def _log_density(fitted: Fitted, rows: FloatArray) -> FloatArray:
-    """Of rows (m, p) that are centred and scaled."""
+    """Log density (m,) of centred and scaled rows (m, p)."""
     p, noise = fitted.p, _noise(fitted)
     kept = fitted.k if noise else fitted.sound_components
     axes, variances = fitted.spectrum.axes[:kept], fitted.variances[:kept]

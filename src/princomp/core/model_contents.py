@@ -1,4 +1,4 @@
-"""What the file of a PCA holds: a fit as arrays and a document of plain values, and back.
+"""Contents of the model file of a PCA: arrays and a document of plain values, made and read.
 
 Every field and every array is checked before it is used.
 """
@@ -35,9 +35,10 @@ from princomp.rules import Decision, is_rule, rule_of_dict, rule_to_dict
 from princomp.solvers import Spectrum
 from princomp.summaries import KINDS, Extremes
 
-# Axes of a float64 solver are orthonormal to far less than this.
+# Largest error of orthonormality; that of a solver in float64 is far smaller.
 _ORTHONORMAL = 1e-6
-# A scatter's two halves are summed alike, to the last bits.
+# Largest difference of the two halves of a scatter, relative to its largest entry. They differ by
+# rounding only.
 _SKEW = 1e-10
 
 # The arrays that a summary has besides its mean.
@@ -130,7 +131,7 @@ def _schema(summary: str) -> Schema:
 def described(
     model: PCAModel, estimator: str = "PCA", **more: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arrays by name, and a document of plain values.
+    """Convert a model to arrays by name and a document of plain values.
 
     Parameters
     ----------
@@ -138,12 +139,12 @@ def described(
     estimator : str
         Class of the estimator.
     **more
-        Parameters that it has besides those of a PCA.
+        Parameters of that class that a PCA does not have.
 
     Raises
     ------
     NotAvailableError
-        For components of another library that came without the variances of the columns.
+        For components of another library without the variances of the columns.
     """
     fitted, table = model.result, model.schema
     if np.isnan(fitted.summary.column_scatter).any():
@@ -178,10 +179,10 @@ def _plain_parameters(model: PCAModel) -> dict[str, Any]:
     """The parameters, by name, as plain values."""
     parameters = dict(sorted(model.parameters._asdict().items()))
     if not isinstance(parameters["scale"], str | None):
-        parameters["scale"] = {"array": True}  # it is the tensor of that name
+        parameters["scale"] = {"array": True}  # stored as the array of that name
     parameters["random_state"] = number_of(parameters["random_state"])
     if is_rule(rule := parameters["n_components"]):
-        # Somebody's own rule has no place in a file: what it chose has.
+        # A user-defined rule cannot be stored; the number that it chose can.
         parameters["n_components"] = rule_to_dict(rule) or model.result.k
     return {name: plain(name, value) for name, value in parameters.items()}
 
@@ -192,7 +193,7 @@ def save_model(path: PathLike, model: PCAModel, *, overwrite: bool = True) -> No
 
 
 def restored(tensors: Arrays, document: Document) -> PCAModel:
-    """The model that arrays and a document describe; each is checked before it is used.
+    """Restore a model from arrays and a document; each is checked before it is used.
 
     Raises
     ------
@@ -209,7 +210,7 @@ def restored(tensors: Arrays, document: Document) -> PCAModel:
             parameters["n_components"] = rule_of_dict(parameters["n_components"])
         except (KeyError, TypeError, ParameterError):
             raise ModelFileError(f"its 'n_components' is {parameters['n_components']!r}") from None
-    # A newer minor version may have added parameters, which may be ignored.
+    # A newer minor version may have added parameters, which can be ignored.
     known = {name: parameters[name] for name in PCAParameters._fields if name in parameters}
     names = None if columns is None else tuple(columns)
     schema = TableSchema(fitted.p, names, document["id_column"], document["estimator"])

@@ -1,4 +1,4 @@
-"""The plan: which route, why, and what it costs; known before any work."""
+"""The plan of a fit: which route it takes, why, and what it costs, known before any work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from princomp.core.routes.triangle import TRIANGLE
 from princomp.errors import MemoryLimitError, ParameterError
 from princomp.linalg import in_words
 
-# What a table of rows takes while it is read into memory and joined.
+# Copies of a table that are in memory while its rows are read and joined.
 _HELD_COPIES = 2.0
 
 _ALL: tuple[Route, ...] = (
@@ -44,8 +44,8 @@ _ALL: tuple[Route, ...] = (
 )
 _ROUTES: dict[tuple[str, str], Route] = {(one.summary, one.solver): one for one in _ALL}
 _HOLD = RouteChoice("hold", "", "the rows fit in memory and are read whole")
-# Routes for rows in memory, the best first. At most one of them applies, or a route through a
-# scatter and, where that is too large for the memory limit, a search.
+# Routes for rows in memory, the best first. At most one of them applies, except that a search also
+# applies where the scatter of another route may exceed the memory limit.
 _IN_MEMORY: tuple[Route, ...] = (MOMENTS, SCATTER_SEARCH, TRIANGLE, ROW_GRAM, LANCZOS)
 
 _SOME_COMPONENTS = "components alone: it cannot be merged, rescaled or given more rows"
@@ -58,16 +58,16 @@ class Plan:
     Attributes
     ----------
     summary : str
-        What is kept of the rows: ``moments``, ``triangle``, ``columns`` or ``sketch``.
+        The summary of the rows: ``moments``, ``triangle``, ``columns`` or ``sketch``.
     solver : str
         ``eigh``, ``svd``, ``lanczos``, ``row_gram``, ``randomized``, ``krylov``, ``nystrom`` or
         ``tiles``.
     reasons : tuple of str
-        Why; a fallback adds a line and is never silent.
-    passes : int
-        Times that the rows are read; None of an iterating solver before it has run.
+        Why this route was chosen; each fallback to another route adds a line.
+    passes : int or None
+        Number of times that the rows are read; None for an iterative solver that has not run yet.
     memory : int
-        Bytes beyond the data, an estimate of the peak.
+        Estimate of the peak memory in bytes, without the data.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Plan:
         notes: tuple[str, ...] = (),
         passes: int | None = None,
     ) -> Plan:
-        """The plan of a choice, with notes on what happened since."""
+        """Make the plan of a chosen route, with notes on what happened since the choice."""
         cost = cost_of(problem, choice)
         return cls(
             problem,
@@ -107,7 +107,7 @@ class Plan:
     def stands_for_rows(self) -> bool:
         """Whether the fit can be merged, rescaled or given more rows.
 
-        Its summary tells, or all components of rows wider than they are many.
+        It can if it keeps more than a summary of columns, or if it keeps all components.
         """
         return self.summary != "columns" or self.problem.wanted is None
 
@@ -137,7 +137,7 @@ class Plan:
     def __str__(self) -> str:
         rows = f"{self.problem.rows:,}" if self.problem.rows else "unknown"
         stored = self.problem.stored
-        # An engine may know that its rows are sparse, and not how many numbers they hold.
+        # An engine may know that its rows are sparse, but not how many numbers they store.
         kind = "dense" if stored is None else f"sparse, {stored:,} stored" if stored else "sparse"
         passes = "until the residual is met" if self.passes is None else str(self.passes)
         lines = [
@@ -153,14 +153,14 @@ class Plan:
 
 
 def select_route(problem: Problem) -> RouteChoice:
-    """The first of the routes that serve a problem and fit its memory limit.
+    """Return the first route that applies to a problem and fits its memory limit.
 
     Raises
     ------
     ParameterError
-        For a solver of an unknown name, or one that cannot serve these rows.
+        For an unknown solver, or one that cannot be used for these rows.
     MemoryLimitError
-        When no route fits in the limit, with what each would take.
+        If no route fits in the limit; the message says how much memory each would take.
     """
     choices = _candidates(problem)
     if problem.limit is None:
@@ -174,12 +174,12 @@ def select_route(problem: Problem) -> RouteChoice:
 
 
 def route_of(choice: RouteChoice) -> Route:
-    """The route that was chosen."""
+    """Return the route of a choice."""
     return _ROUTES[choice.summary, choice.solver]
 
 
 def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
-    """What a route takes; with the rows themselves where they are to be held in memory."""
+    """Return the cost of a route, including the rows if they are read into memory first."""
     if choice.summary != "hold":
         return route_of(choice).cost(problem)
     n, p, size = problem.rows, problem.columns, problem.itemsize
@@ -190,7 +190,7 @@ def cost_of(problem: Problem, choice: RouteChoice) -> Cost:
 
 
 def _candidates(problem: Problem) -> Iterator[RouteChoice]:
-    """Routes that serve a problem, the best first."""
+    """Routes that apply to a problem, the best first."""
     if problem.solver != "auto":
         yield from _asked(problem)
         return
@@ -202,7 +202,7 @@ def _candidates(problem: Problem) -> Iterator[RouteChoice]:
 
 
 def _streamed(problem: Problem) -> list[Route | None]:
-    """Routes for rows that are read block by block, the best first; None is to hold the rows."""
+    """Routes for rows read block by block, best first; None means to read all rows into memory."""
     p, n = problem.columns, problem.rows
     most = SCATTER_COLUMNS if problem.stored is None else SPARSE_SCATTER
     most = min(most, ENGINE_COLUMNS.get(problem.engine, most))
@@ -213,7 +213,7 @@ def _streamed(problem: Problem) -> list[Route | None]:
 
 
 def _asked(problem: Problem) -> Iterator[RouteChoice]:
-    """Routes of the solver that was asked for.
+    """Routes for the solver that was requested.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def _refused(solver: str, why: str, hint: str) -> ParameterError:
 
 
 def _does_not_fit(problem: Problem, choices: list[RouteChoice]) -> MemoryLimitError:
-    """What each route would take, and what would fit."""
+    """Error that says how much memory each route would take, and what would fit."""
     assert problem.limit is not None
     needs = {_called(choice): cost_of(problem, choice).memory for choice in choices}
     each = ", ".join(f"{name} {in_words(need)}" for name, need in needs.items())

@@ -40,7 +40,7 @@ def plan_table(X: Any, parameters: PCAParameters) -> Plan:
 
 
 def check_shape(problem: Problem) -> None:
-    """Refuse, by their shape alone, rows that a fit would refuse.
+    """Refuse rows whose shape alone makes a fit impossible.
 
     Raises
     ------

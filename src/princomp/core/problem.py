@@ -1,11 +1,11 @@
-"""The problem of a fit: the shape of the rows and what is wanted, from which a route follows."""
+"""The problem of a fit: properties of the rows and parameters that determine the route."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# svd_solver: the summary and the solver of each value. "auto" decides; the first five are
-# scikit-learn's names.
+# The summary and the solver for each value of svd_solver. For "auto" the plan chooses them. The
+# first five values are scikit-learn's.
 SOLVERS: dict[str, tuple[str, str] | None] = {
     "auto": None,
     "full": ("triangle", "svd"),
@@ -20,19 +20,39 @@ SOLVERS: dict[str, tuple[str, str] | None] = {
 
 
 class Problem(NamedTuple):
-    """What a plan is decided from.
+    """The properties of a fit on which the plan depends.
 
-    ``rows`` is 0 where their number is not known; ``held`` says that they are in memory,
-    ``repeatable`` that they can be read again; ``limit`` are the bytes that the fit may take,
-    ``reader`` those that a library for files takes for itself. ``engine`` is who holds the
-    rows where that is not this process.
+    Parameters
+    ----------
+    rows : int
+        Number of rows; 0 if unknown.
+    columns : int
+    wanted : int, float, str or None
+        ``n_components``; a rule is replaced by its name.
+    dtype : str
+    stored : int, optional
+        Number of stored values, for sparse rows.
+    solver : str
+        ``svd_solver``.
+    by_range : bool
+        Whether columns are divided by their range.
+    held : bool
+        Whether the rows are in memory.
+    repeatable : bool
+        Whether the rows can be read again.
+    limit : int, optional
+        Memory in bytes that the fit may take.
+    reader : int
+        Memory in bytes that a library for reading files takes for itself.
+    engine : str
+        The engine that holds the rows; empty if this process does.
     """
 
     rows: int
     columns: int
     wanted: int | float | str | None
     dtype: str = "float64"
-    stored: int | None = None  # numbers stored, where sparse
+    stored: int | None = None
     solver: str = "auto"
     by_range: bool = False
     held: bool = True
@@ -43,18 +63,18 @@ class Problem(NamedTuple):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of a number."""
+        """Bytes per number."""
         return 4 if self.dtype == "float32" else 8
 
     @property
     def most_wanted(self) -> int:
-        """The number of components that is wanted, or how many there are."""
+        """The number of components wanted; the largest possible one if it is not an integer."""
         if isinstance(self.wanted, int):
             return self.wanted
         return min(self.rows, self.columns) if self.rows else self.columns
 
     def wants_few(self, most: float) -> bool:
-        """Whether a whole number of components, at least one and at most this many, is wanted."""
+        """Whether a whole number of components, from 1 to ``most``, is wanted."""
         wanted = self.wanted
         return isinstance(wanted, int) and not isinstance(wanted, bool) and 0 < wanted <= most
 

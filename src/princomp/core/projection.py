@@ -9,7 +9,7 @@ from princomp.kernels import project
 from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
 from princomp.summaries import full_columns
 
-# Numbers of a transform that a thread takes at a time, and from how many on there are threads.
+# Numbers that a thread multiplies at a time, and numbers in all rows from which threads are used.
 _PIECE_NUMBERS, _THREADS_PAY = 2**20, 2**19
 
 
@@ -24,7 +24,7 @@ def dense_scores(
     mean, mean_low : ndarray of shape (p,)
         The mean in two parts.
     right : ndarray of shape (p, k)
-        Axes, in float64 where they overflow float32.
+        Axes, in float64 if they overflow float32.
     """
     out = empty((len(rows), right.shape[1]), dtype=rows.dtype)
     multiply = project if right.dtype == rows.dtype else _project_in_float64
@@ -60,7 +60,7 @@ def sparse_scores(
     variances: FloatArray,
     right: FloatArray,
 ) -> FloatArray:
-    """Scores (n, k) of sparse rows (n, p); columns with few zeros are centred one by one."""
+    """Scores (n, k) of sparse rows (n, p); columns with few zeros are made dense and centred."""
     full = full_columns(mean, variances)
     light, light_mean = rows, mean.copy()
     if full.size:

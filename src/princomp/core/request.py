@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
-# Below so many numbers the system is not asked how much memory is free.
+# For tables with fewer numbers, the free memory of the system is not checked.
 _LARGE = 2**23
 _COMPONENTS = (
     whole_number(0) | fraction() | one_of(*RULES) | Constraint(is_rule, ("a rule",)) | one_of(None)
@@ -80,7 +80,7 @@ class PCAParameters(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a person asked for, as far as it shapes a fit."""
+    """The validated parameters that affect a fit."""
 
     n_components: int | float | str | Rule | None = None
     scale: str | FloatArray | None = None
@@ -99,12 +99,12 @@ class Request(NamedTuple):
 
     @classmethod
     def of(cls, parameters: Any) -> Request:
-        """Check the attributes of an estimator.
+        """Check the parameters of an estimator, which are its attributes.
 
         Raises
         ------
         ParameterError
-            With the values that are allowed.
+            For an invalid value; the message lists the allowed ones.
         """
         check_parameters(parameters, _CONSTRAINTS)
         if parameters.random_state is not None:
@@ -127,9 +127,9 @@ class Request(NamedTuple):
         )
 
     def dropped_columns(self, summary: Any) -> NDArray[np.intp]:
-        """Numbers of the constant columns that ``constant="drop"`` leaves out of the count.
+        """Indices of the constant columns that ``constant="drop"`` leaves out of the count.
 
-        Without centring a constant column is not zero, and counts.
+        Without centring, a constant column is not zero and is counted.
         """
         if self.constant != "drop" or not isinstance(self.scale, str) or not self.center:
             return np.empty(0, dtype=np.intp)
@@ -137,17 +137,17 @@ class Request(NamedTuple):
 
     @property
     def wanted(self) -> int | float | str | None:
-        """``n_components`` as plans and files say it: a rule by its name."""
+        """``n_components`` for plans and model files: a rule is replaced by its name."""
         k = self.n_components
         return k if isinstance(k, int | float | str | None) else k.name
 
     @property
     def by_range(self) -> bool:
-        """Whether the smallest and largest values are needed."""
+        """Whether columns are divided by their range, which needs extreme values."""
         return isinstance(self.scale, str) and self.scale == "range"
 
     def problem(self, data: RowData) -> Problem:
-        """What a plan for these rows (n, p) is decided from."""
+        """Return the properties of rows (n, p) and parameters on which the plan depends."""
         n, p = data.shape
         dtype = "float32" if data.dtype.char == "f" else "float64"
         if isinstance(data, Source):
@@ -186,10 +186,10 @@ def checked_components(k: Any) -> int | float | str | Rule | None:
 
 
 def most_components(summary: Any, dropped: int = 0) -> int:
-    """Return the largest number of components: min(n, p), where weight 2 is the row twice.
+    """Return the largest number of components: min(n, p), where a row of weight 2 counts twice.
 
-    Rows of weights below one count as rows, so that weights may be on any scale. Columns that are
-    ``dropped`` do not count.
+    If the weights sum to less than the number of rows, n is the number of rows, so that weights
+    can have any scale. Columns that are ``dropped`` do not count.
     """
     return min(max(math.floor(summary.rows + 1e-9), summary.count), summary.p - dropped)
 
@@ -204,7 +204,7 @@ def check_wanted(
     Raises
     ------
     ShapeError
-        For a number out of range, with the range.
+        For a number out of range; the message gives the range.
     """
     most = most_components(summary, dropped)
     truncated = solver in ("arpack", "lanczos", "randomized")
@@ -252,7 +252,7 @@ def _check_mle(summary: Any, solver: str, truncated: bool, dropped: int) -> None
 
 
 def _filling(missing: str, k: object) -> str | None:
-    """The method that fills missing cells, for which the number of components must be known."""
+    """Return the method that fills missing cells, or None; it needs a number of components."""
     if missing not in METHODS:
         return None
     if not is_a(k, Integral):

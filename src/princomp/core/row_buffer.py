@@ -1,4 +1,4 @@
-"""Rows that do not fill a block yet."""
+"""A buffer of rows that do not fill a block yet."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import scipy.sparse as sp
 from princomp.linalg import scratch
 from princomp.summaries import Weights, is_sparse
 
-# Rows that room is made for at first; it doubles until a batch of blocks fits.
+# Rows that are allocated at first; the room is doubled as needed.
 _FIRST_ROOM = 64
-# A batch of this share of all is followed by others like it.
+# A batch with at least 1/_MANY of the expected rows is assumed to be followed by similar ones.
 _MANY = 32
-# Bytes of the largest room whose memory is used again for the next rows.
+# The memory of rooms up to this many bytes is reused for the next rows.
 _MOST_KEPT = 2**25
 
 
 class _Room:
-    """Memory for rows and their weights, of which some are written."""
+    """Memory for rows and their weights, written in part."""
 
     def __init__(self, rows: int, p: int, dtype: Any) -> None:
         self.rows = scratch("buffered rows", (rows, p), dtype, most=_MOST_KEPT)
@@ -27,18 +27,18 @@ class _Room:
 
 
 class RowBuffer:
-    """Some rows and their weights, in order; a value: ``plus`` makes another one.
+    """An immutable sequence of rows and their weights; ``plus`` returns a longer one.
 
-    Dense rows are written behind those before, in memory that several values share, so
-    that a row costs one copy however small its batch. Sparse ones are kept as they come.
+    Dense rows are appended in memory that several buffers share, so that each row is copied once
+    even if batches are small. Sparse rows are kept in their batches.
 
-    Written rows never change: the right to write behind them passes to the first successor
-    of a value. A second one, such as that of a copy of the model, begins with a copy.
+    Written rows never change. Only the first successor of a buffer may append to its memory;
+    another one, such as that of a copied model, starts with a copy.
 
     Attributes
     ----------
     count : int
-        Rows.
+        Number of rows.
     """
 
     __slots__ = ("_next", "_parts", "_room", "_weighted", "count")
@@ -46,14 +46,14 @@ class RowBuffer:
     def __init__(self) -> None:
         self.count = 0
         self._room: _Room | None = None
-        # The room again, as long as no other value has written behind these rows. Taking it from
-        # a list is atomic: of several threads with the same value one gets it.
+        # The room again, until another buffer has appended to it. Taking it from a list is atomic,
+        # so that only one of several threads with the same buffer gets it.
         self._next: list[_Room] = []
         self._parts: tuple[tuple[Any, Weights], ...] = ()
         self._weighted = False
 
     def plus(self, rows: Any, weights: Weights, most: int) -> RowBuffer:
-        """These rows with more behind them, copied; about ``most`` rows are expected in all."""
+        """Return these rows followed by copies of others; about ``most`` are expected in all."""
         if not rows.shape[0]:
             return self
         more = RowBuffer()
@@ -74,15 +74,15 @@ class RowBuffer:
         return more
 
     def _with_room(self, rows: Any, most: int) -> _Room:
-        """Memory in which the rows may be written behind these."""
+        """Return memory that holds these rows and to which the given rows can be appended."""
         room, count = self._room, self.count + len(rows)
         dtype = rows.dtype if room is None else np.result_type(room.rows, rows)
         if room is not None and room.rows.dtype == dtype and count <= len(room.rows):
             try:
                 return self._next.pop()
             except IndexError:
-                pass  # another value goes on in it
-        # One row after the other: it doubles. Batches of some size: all at once.
+                pass  # another buffer has appended to it
+        # For small batches the room is doubled, for larger ones all of it is allocated at once.
         size = most if _MANY * len(rows) >= most else min(most, max(2 * count, _FIRST_ROOM))
         size = max(count, size)
         fresh = _Room(size, rows.shape[1], dtype)
@@ -92,7 +92,7 @@ class RowBuffer:
         return fresh
 
     def table(self) -> tuple[Any, Weights]:
-        """All rows as one table, sparse only where all are, and their weights if there are any."""
+        """All rows as one table, sparse only if all of them are, and their weights, if any."""
         if self._room is not None:
             weights = self._room.weights[: self.count] if self._weighted else None
             return self._room.rows[: self.count], weights

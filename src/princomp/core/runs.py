@@ -1,4 +1,4 @@
-"""What identifies a run, so that a checkpoint goes on with the same one or not at all."""
+"""The identity of a run, so that a checkpoint is resumed by the same run or not at all."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from princomp.io import Checkpoint, Mapped, Origin, PathLike, RowData, Source
 from princomp.linalg import memory_limit
 from princomp.summaries import Names, Weights, is_sparse
 
-# In a repr, the place of an object in memory: another one in each process.
+# The address of an object in a repr, which differs from process to process.
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
-# Numbers of a table in memory that are copied at a time, where its rows are not stored in order.
+# Numbers that are copied at a time from a table in memory, if its rows are not contiguous.
 _NUMBERS = 2**20
 
 
@@ -35,7 +35,7 @@ def run_context_of(
     command: dict[str, Any] | None = None,
     origin: Origin | None = None,
 ) -> RunContext | None:
-    """Progress and checkpoint of a fit; None where neither was asked for.
+    """Progress and checkpoint of a fit; None if neither was asked for.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def run_context_of(
 
 
 def _plain(request: Request) -> dict[str, Any]:
-    """Parameters as JSON keeps them; those that change no result are left out."""
+    """Convert parameters to JSON values; those that do not affect the result are left out."""
     plain: dict[str, Any] = {}
     for name, value in request._asdict().items():
         if name == "memory":
@@ -64,7 +64,7 @@ def _plain(request: Request) -> dict[str, Any]:
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, float) and not math.isfinite(value):
-            value = str(value)  # which JSON has no number for
+            value = str(value)  # JSON has no such number
         elif isinstance(value, np.random.RandomState | np.random.Generator):
             value = f"a {type(value).__name__} of digest {_digest(_state_of(value))}"
         elif not isinstance(value, str | int | float | None):
@@ -74,7 +74,7 @@ def _plain(request: Request) -> dict[str, Any]:
 
 
 def _described(name: str, value: Any) -> str:
-    """An array of divisors, or somebody's own rule, in words that are the same in any process.
+    """Describe an array of divisors or a user-defined rule in the same words in any process.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _described(name: str, value: Any) -> str:
 
 
 def _words_of(value: Any) -> str:
-    """The repr of a value; where its class defines none, its class and attributes."""
+    """The repr of a value; if its class defines none, its class and attributes."""
     kind: Any = type(value)
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{value.dtype} {value.shape} of digest {_digest(value)}"
@@ -108,7 +108,7 @@ def _words_of(value: Any) -> str:
 
 
 def _state_of(random_state: np.random.RandomState | np.random.Generator) -> Any:
-    """What it will draw, as numbers."""
+    """The state of a random generator, as numbers."""
     if isinstance(random_state, np.random.Generator):
         state: Any = random_state.bit_generator.state
         words = json.dumps(state, sort_keys=True, default=np.ndarray.tolist)
@@ -133,7 +133,7 @@ def _input(data: RowData, file: str | None) -> Any:
 
 
 def _checksum(arrays: Any) -> str:
-    """Of all numbers, at 4 GB/s: a table in memory may have been changed in any of its rows."""
+    """Checksum of all numbers (at 4 GB/s), since any row of a table in memory may have changed."""
     total = 0
     for array in arrays:
         step = max(1, _NUMBERS * len(array) // max(array.size, 1))

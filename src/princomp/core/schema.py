@@ -42,11 +42,11 @@ class TableSchema:
     p : int
         Number of columns.
     names : tuple of str, optional
-        None where the table had no names.
+        None if the table had no names.
     id_column : str, optional
-        The column that named the rows; it is not one of the ``p``.
+        The column with the names of the rows; it is not one of the ``p``.
     owner : str
-        What messages call the model: the class of the estimator.
+        Class of the estimator, for messages.
     """
 
     p: int
@@ -68,7 +68,7 @@ class TableSchema:
         elif type(X) is not list and is_frame(X):
             table = from_frame(X, find_ids=True, text="leave out")
             if table.columns is not None:
-                _labels(X)  # refuses labels of which only some are text
+                _labels(X)  # raises an error if only some labels are text
             warning = left_out_of(table.notes)
             rows = rows_of(TableSource(table))
         elif is_file(X):
@@ -83,7 +83,7 @@ class TableSchema:
 
     @classmethod
     def of_empty(cls, X: Any, owner: str = "PCA") -> TableSchema | None:
-        """The schema of a table without rows; None where X has rows."""
+        """The schema of a table without rows; None if X has rows."""
         if not _is_empty(X):
             return None
         return cls(X.shape[1], _labels(X) if is_frame(X) else None, None, owner)
@@ -94,7 +94,7 @@ class TableSchema:
         Raises
         ------
         ColumnError, ShapeError
-            Where they are others, or in another order.
+            If the columns differ or are in another order.
         """
         if is_plain(X):
             rows: Rows = as_rows(X), None, None
@@ -136,7 +136,7 @@ class TableSchema:
         return True
 
     def check_width(self, p: int) -> None:
-        """Refuse another number of columns.
+        """Refuse a table with another number of columns.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class TableSchema:
         )
 
     def text_names(self) -> tuple[str, ...]:
-        """Names of the columns; x0, x1, … where they have none."""
+        """Names of the columns; x0, x1, … if they have none."""
         if self.names is None:
             return tuple(f"x{i}" for i in range(self.p))
         return tuple(map(str, self.names))
@@ -179,12 +179,12 @@ class TableSchema:
             labels = _labels(frame)
             given = nw.from_native(frame, pass_through=False).columns
         except ValueError:  # a duplicate name
-            rows_of(frame)  # says which
+            rows_of(frame)  # raises an error with the name
             raise
         self._check_labels(labels, list(map(str, given)))
 
     def _check_labels(self, labels: Names, given: Iterable[str]) -> None:
-        """Compare labels that are text, or None, as scikit-learn does."""
+        """Compare labels (None unless they are text) with the fit's, as scikit-learn does."""
         given = list(given)
         if labels is None and self.names is not None:
             self._warn("X does not have valid feature names", "with")
@@ -217,9 +217,9 @@ class TableSchema:
 
 
 def _is_empty(X: Any) -> bool:
-    """Whether X is a table with columns and without rows."""
+    """Whether X is a table with columns but without rows."""
     shape = getattr(X, "shape", None)
-    # The number of rows of an engine's table may be unknown, and they are not counted for this.
+    # An engine may not know its number of rows, and counting them would take too long here.
     if type(X) is list or not (isinstance(shape, tuple) and len(shape) == 2 and shape[1]):
         return False
     return isinstance(shape[0], int) and shape[0] == 0
@@ -230,12 +230,12 @@ def _begins_with_index(labels: tuple[str, ...]) -> bool:
 
 
 def _labels(frame: Any) -> Names:
-    """Labels of the columns of a frame where they are text, else None; as in scikit-learn.
+    """Labels of the columns of a frame if they are text, else None, as in scikit-learn.
 
     Raises
     ------
     TypeError
-        Where some are text and others are not.
+        If some are text and others are not.
     """
     labels: list[Any] = nw.from_native(frame, pass_through=False).columns
     kinds = sorted({type(label).__qualname__ for label in labels})
@@ -249,7 +249,7 @@ def _labels(frame: Any) -> Names:
 
 
 def _mismatch(known: Iterable[str], given: Iterable[str]) -> str:
-    """How names of columns differ, in the words of scikit-learn."""
+    """Describe how names of columns differ, in the words of scikit-learn."""
     new, missing = sorted(set(given) - set(known)), sorted(set(known) - set(given))
     lines = ["The feature names should match those that were passed during fit."]
     for heading, names in (

@@ -1,8 +1,8 @@
-"""Rows that keep coming, and their summary so far.
+"""Rows that are added and removed over time, and their summary so far.
 
-Batches are cut into the same logical blocks as a table, by the number of each row since
-the first. So the cut into batches does not matter, not to a bit; rows that do not fill a
-block yet wait for it. Decay gives a row seen r rows ago the weight dʳ.
+The rows of all batches are cut into the same logical blocks as those of one table. So the result
+does not depend on the sizes of the batches, not even in the last bit. Rows that do not fill a
+block yet are buffered. With decay d, a row seen r rows ago has the weight dʳ.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from princomp.summaries import (
     stored_bytes,
 )
 
-# Rows wait until so many blocks can be summed at once, unless these are large.
+# Rows are buffered until _TOGETHER blocks can be summed at once, or one block if a block has more
+# than _LARGE_BLOCK numbers.
 _TOGETHER, _LARGE_BLOCK = default_threads(), 2**21
 
-# What plans say of summaries that were changed on the way: the note of a merge by the kind that
-# is left.
+# Notes in the plan about summaries whose kind has changed. _LESS: after a merge, by the resulting
+# kind.
 _OF_COMPONENTS = (
     "a fit kept no scatter: its rows are represented by its components, all of which it kept"
 )
@@ -56,22 +57,22 @@ _LESS = {
 
 
 class Stream:
-    """The rows seen so far; the model adds to it.
+    """The rows seen so far, to which a model adds rows.
 
     Parameters
     ----------
     request : Request
-        Decides the kind of summary: Moments, a Triangle for ``"full"``, a Sketch where
-        p × p is too much.
+        Determines the kind of summary: Moments, a Triangle for ``"full"``, a Sketch if
+        p × p is too large.
     p : int
-        Columns.
+        Number of columns.
     summary : optional
-        To go on from; rows are summed in its kind.
+        Summary to continue; new rows are summarised by the same kind.
     """
 
-    # Marks of the fits that it goes on from: ranks must not count one twice.
+    # Marks of the fits that the stream continues, so that ranks do not count a fit twice.
     began: frozenset[tuple[Any, ...]] = frozenset()
-    # What the plan says of kinds of summary that were changed on the way.
+    # Notes for the plan about summaries whose kind has changed.
     notes: tuple[str, ...] = ()
 
     def __init__(self, request: Request, p: int, summary: Any = None) -> None:
@@ -84,7 +85,7 @@ class Stream:
             )
         if summary is None:
             kind = kind_for(request, p)
-            # The range needs its own summary; it goes along with the other.
+            # The range needs a summary of its own, next to the other one.
             self._kind = PairOf(kind, Extremes) if request.by_range else kind
             self._blocks = self._kind.empty(p)
         else:
@@ -97,13 +98,13 @@ class Stream:
 
     @classmethod
     def after(cls, fitted: Fitted, request: Request) -> Stream:
-        """A stream that goes on where a fit ended.
+        """Make a stream that continues a fit.
 
         Raises
         ------
         NotAvailableError
-            When the fit kept no summary that rows can be added to, or does not say how many
-            rows it stands for and where their mean is.
+            If the fit kept no summary to which rows can be added, or if its number of rows or
+            its mean is not known.
         """
         summary = fitted.kept_rows()
         if fitted.n_samples is None or not fitted.mean_known:
@@ -112,7 +113,7 @@ class Stream:
                 "rows cannot be added to it",
                 hint="PCA.from_covariance(C, mean=…, n_samples=…)",
             )
-        # Ranges never fade; they are kept without being asked for, so decay just leaves them.
+        # Ranges cannot fade. The fit may have kept them without need: with decay they are left out.
         if fitted.extremes is not None and request.decay == 1.0:
             stream = cls(request, fitted.p, Pair(summary, fitted.extremes))
         elif not request.by_range:
@@ -134,7 +135,7 @@ class Stream:
 
     @staticmethod
     def mark_of(fitted: Fitted) -> tuple[Any, ...]:
-        """Numbers that another fit does not have: rows, total variance and a mean."""
+        """Numbers that identify a fit: its rows, total variance and sum of means."""
         return fitted.n_samples, fitted.spectrum.total, float(fitted.summary.mean.sum())
 
     def cleared(self) -> Stream:
@@ -148,13 +149,13 @@ class Stream:
     # ---- rows in and out -------------------------------------------------------------------
 
     def add(self, rows: Any, weights: Weights) -> None:
-        """Add rows; those that wait are copied.
+        """Add rows; those that are buffered are copied.
 
         Raises
         ------
         NotFiniteError
-            At infinity, at NaN where rows may not be dropped, and where squares overflow;
-            nothing was added then.
+            For infinity, for NaN unless such rows are dropped, and if squares overflow;
+            no row is added then.
         """
         if isinstance(rows, Distributed):
             self._add_share(rows)
@@ -164,7 +165,7 @@ class Stream:
         whole = (held + n) // step * step
         waiting, stop = self._buffer, 0
         if held + n >= self._enough and whole:
-            # What waits is filled up to whole blocks; the rest of the rows need no copy.
+            # Buffered rows are completed to whole blocks; the other whole blocks need no copy.
             blocks, dropped, at, stop = self._blocks, 0, -held % step, whole - held
             if held:
                 waiting = waiting.plus(*_part(rows, weights, 0, at), held + at)
@@ -178,7 +179,7 @@ class Stream:
         self.bytes_read += stored_bytes(rows)
 
     def _add_share(self, rows: Distributed) -> None:
-        """Add rows that are summed where they lie, at once and as a whole."""
+        """Add rows that an engine holds, all at once; the engine sums them."""
         if self.decay != 1.0:
             raise NotAvailableError(
                 f"decay gives each row a weight of its own, and rows on {rows.engine} are summed "
@@ -193,14 +194,14 @@ class Stream:
         self.bytes_read += rows.nbytes or folded.rows * rows.p * rows.dtype.itemsize
 
     def remove(self, rows: Any, weights: Weights) -> None:
-        """Take rows out that were added before.
+        """Remove rows that were added before.
 
         Raises
         ------
         NotAvailableError
-            Where the summary cannot: a triangle, ranges, decayed weights.
+            If the summary does not allow it: with ``"full"``, ranges or decay.
         ShapeError
-            When more is removed than was there.
+            If more rows are removed than were added.
         """
         total, dropped = self.so_far()
         notes = self.notes
@@ -214,7 +215,7 @@ class Stream:
                     "the smallest and largest values of the other rows are not known",
                     "use another scale than 'range', such as 'unit'",
                 )
-            total = total.first  # ranges that are no longer asked for
+            total = total.first  # the ranges are no longer needed
         if isinstance(total, Triangle):
             if self._request.solver == "full":
                 raise _not_forgotten(
@@ -239,14 +240,15 @@ class Stream:
     def merge(self, other: Stream) -> None:
         """Add all rows of another stream.
 
-        Summaries of two kinds become the kind that has less detail, and :attr:`notes` say so.
+        Summaries of different kinds are merged to the kind with less detail, with a note in
+        :attr:`notes`.
 
         Raises
         ------
         ShapeError
-            Of other columns, or sketches in other directions.
+            For different columns, or sketches of different directions.
         NotAvailableError
-            When ranges are needed that the other did not keep.
+            If ranges are needed that the other stream did not keep.
         """
         (mine, dropped), (theirs, more) = self.so_far(), other.so_far()
         if isinstance(mine, Pair) != isinstance(theirs, Pair):
@@ -276,7 +278,7 @@ class Stream:
     # ---- the summary so far ----------------------------------------------------------------
 
     def so_far(self) -> tuple[Any, int]:
-        """Summary of all rows, those that wait included, and how many were left out."""
+        """Return the summary of all rows, including buffered ones, and how many were left out."""
         if not self._buffer.count:
             return self._blocks, self.dropped
         blocks, dropped = self._folded(self._blocks, *self._buffer.table())
@@ -297,7 +299,7 @@ class Stream:
         return step if step * self.p > _LARGE_BLOCK else _TOGETHER * step
 
     def _folded(self, before: Any, rows: Any, weights: Weights) -> tuple[Any, int]:
-        """A summary with more rows, and how many were left out."""
+        """Add rows to a summary; return it and how many rows were left out."""
         return added_by_blocks(self._kind, before, rows, weights, decay=self.decay, drop=self.drop)
 
 

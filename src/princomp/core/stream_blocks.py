@@ -1,4 +1,4 @@
-"""Blocks of rows that come over time: checked before they are kept, then added to a summary."""
+"""Blocks of rows of a stream: checked before they are kept, then added to a summary."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from princomp.errors import NotFiniteError
 from princomp.linalg import one_blas_thread
 from princomp.summaries import Weights, first_not_finite, is_sparse
 
-# A block is shifted before its mean is known: its sums may be so much larger than its scatter.
+# A block is shifted before its mean is known, so its sums may be 2**20 times its scatter.
 _LARGEST_SCATTER = float(np.finfo(np.float64).max) / 2**20
-# The squares of any number of rows of this size still fit.
+# The squares of any number of values below this size can be summed in float64.
 _SQUARES = 1e140
 
 
 def check_squares(
     rows: Any, weights: Weights, kind: Any, drop: bool, total: Callable[[], Any]
 ) -> None:
-    """Refuse rows that could not be summed later, when they are joined by others.
+    """Refuse rows that are not finite, or whose squares would overflow in the summary.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def check_squares(
     """
     if _squares_fit(rows):
         return
-    # As in a fit: rows of no weight, and those that are dropped, may hold anything.
+    # As in a fit, rows of weight zero and rows that are dropped may have any values.
     if weights is not None:
         rows, weights = rows[weights > 0], weights[weights > 0]
     if drop:
@@ -73,7 +73,7 @@ def _squares_fit(rows: Any) -> bool:
 def added_by_blocks(
     kind: Any, before: Any, rows: Any, weights: Weights, *, decay: float, drop: bool
 ) -> tuple[Any, int]:
-    """A summary with more rows, block after block, and how many rows were left out."""
+    """Add rows to a summary block by block; return it and how many rows were left out."""
     if not rows.shape[0]:
         return before, 0
     if decay == 1.0:

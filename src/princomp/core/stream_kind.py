@@ -13,12 +13,12 @@ from princomp.linalg import in_words, memory_limit
 from princomp.solvers import width_for
 from princomp.summaries import Extremes, Moments, Pair, PairOf, Sketch, SketchOf, Triangle
 
-# From so many columns on it is worth asking how much memory is free.
+# For at most this many columns, the memory limit is not checked.
 _FEW_COLUMNS = 1000
 
 
 def check_components(request: Request, p: int) -> None:
-    """Refuse a number or a rule of components that rows in batches cannot have.
+    """Refuse an ``n_components`` that is impossible for rows in batches.
 
     Raises
     ------
@@ -34,12 +34,12 @@ def check_components(request: Request, p: int) -> None:
 
 
 def first_of(summary: Any) -> Any:
-    """The summary that is solved."""
+    """Return the summary to solve: the first one of a pair."""
     return summary.first if isinstance(summary, Pair) else summary
 
 
 def check_memory_to_add(request: Request, p: int) -> None:
-    """Refuse a scatter that the memory limit has no room for.
+    """Refuse a scatter that does not fit in the memory limit.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def check_memory_to_add(request: Request, p: int) -> None:
 
 
 def kind_of(summary: Any) -> Any:
-    """What makes summaries of the same kind."""
+    """Return the kind of a summary, which makes others of that kind."""
     if isinstance(summary, Pair):
         return PairOf(kind_of(summary.first), Extremes)
     if isinstance(summary, Sketch):
@@ -65,7 +65,7 @@ def kind_of(summary: Any) -> Any:
 
 
 def kind_for(request: Request, p: int) -> Any:
-    """The kind of summary that a solver needs of ``p`` columns.
+    """Return the kind of summary that a solver needs for ``p`` columns.
 
     Raises
     ------

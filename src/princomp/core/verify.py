@@ -19,17 +19,17 @@ from princomp.linalg import FloatArray, one_blas_thread
 from princomp.solvers import ImagesOf
 from princomp.summaries import Columns, Names, SampleWeight, Weights, safe_exponent
 
-# The sums of the weights of the same rows differ by rounding only.
+# Relative difference of two sums of the weights of the same rows, which is due to rounding.
 _SAME = 1e-9
 
 
 def checked_against_rows(
     fitted: Fitted, data: RowData, weights: Weights, request: Request, names: Names = None
 ) -> Certificate:
-    """The certificate of a fit, its residuals measured with one pass over the rows.
+    """Return the certificate of a fit, with residuals measured in one pass over the rows.
 
-    Each block is centred, scaled and multiplied with the axes in float64, so what was lost in a
-    summary shows.
+    Each block is centred, scaled and multiplied with the axes in float64, so the residuals include
+    what was lost in the summary.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def checked_against_rows(
     Raises
     ------
     ShapeError
-        When these are not the rows of the fit: their number or weight differs.
+        If these are not the rows of the fit: their number or weight differs.
     NotFiniteError
-        At NaN or infinity.
+        For NaN or infinity.
     NotAvailableError
-        When the fit filled missing cells or knows no mean.
+        If the fit filled missing cells, or its mean is not known.
     """
     if fitted.filled is not None and fitted.filled.cells:
         raise NotAvailableError(

@@ -26,7 +26,7 @@ class Bartlett:
     Parameters
     ----------
     statistic : float
-        χ²; infinite where columns are exactly linearly dependent.
+        χ²; infinite if columns are exactly linearly dependent.
     df : int
     p_value : float
 
@@ -72,7 +72,7 @@ class Kmo:
 
 @ignoring_rows
 def bartlett(model: PCA) -> Bartlett:
-    """Test with Bartlett's test of sphericity whether any columns are correlated.
+    """Test whether any columns are correlated, by Bartlett's test of sphericity.
 
     χ² = −(n − 1 − (2p + 5)/6) ln det R on p(p − 1)/2 degrees of freedom.
 
@@ -88,7 +88,7 @@ def bartlett(model: PCA) -> Bartlett:
     Raises
     ------
     NotAvailableError
-        Where the covariance is not stored, or the number of rows is not known.
+        If the covariance is not stored, or the number of rows is not known.
     ConstantColumnError
         For a constant column.
     ShapeError
@@ -155,7 +155,7 @@ def kmo(model: PCA, *, frame: str | None = None) -> Kmo:
     NotAvailableError, ConstantColumnError, ShapeError
         As :func:`bartlett`.
     DataError
-        Where columns are linearly dependent, so that partial correlations do not exist.
+        If columns are linearly dependent, so that partial correlations do not exist.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Arguments of diagnostics, and what they read from fitted estimators."""
+"""Arguments of diagnostics, and access to fitted estimators."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FittedModel(HasModel[Any], Protocol):
 
 
 def fitted_of(model: object) -> Fitted:
-    """Return the record of a fitted PCA.
+    """Return the result of a fitted PCA.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def fitted_of(model: object) -> Fitted:
         For a kernel PCA.
     """
     if not isinstance(model, PCA):
-        from princomp.kernel_pca import KernelPCA  # imported for wrong arguments only
+        from princomp.kernel_pca import KernelPCA  # needed only for this error
 
         if isinstance(model, KernelPCA):
             raise NotAvailableError(
@@ -76,7 +76,7 @@ def fitted_of(model: object) -> Fitted:
 
 
 def not_a_pca(model: object, hint: str, of_sklearn: str) -> ParameterError:
-    """Return an error for a model that is no PCA; with a hint for a PCA of scikit-learn."""
+    """Return an error for a model that is not a PCA; scikit-learn's gets its own hint."""
     from sklearn import decomposition
 
     theirs = isinstance(model, decomposition.PCA | decomposition.IncrementalPCA)
@@ -102,7 +102,7 @@ def feature_names(model: object) -> list[str] | None:
 
 
 def variable_names(model: FittedModel | PCA) -> Names:
-    """Return names of the columns (p,): x0, x1, … where the fit had none."""
+    """Return names of the columns (p,): x0, x1, … if the fit had none."""
     names = feature_names(model) or [f"x{j}" for j in range(model.n_features_in_)]
     return np.array(names, dtype=object)
 
@@ -183,7 +183,7 @@ def axes_of(fitted: Fitted, indices: NDArray[np.intp] | slice = slice(None)) -> 
 
 
 def row_count(fitted: Fitted, what: str) -> float:
-    """Return the number of rows of the fit, Σw where they had weights.
+    """Return the number of rows of the fit, or Σw if they had weights.
 
     Raises
     ------

@@ -58,9 +58,9 @@ def metadata(
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Rows in the columns of the fit.
     data : frame, series, mapping of name to values, or array (n,) or (n, m)
-        Or the name of a column of X, or a list of names.
         One value for each row of X, in the same order. Numbers are numeric, text and booleans
-        categorical. A pandas frame must have the index of X.
+        categorical. A pandas frame must have the index of X. Or the name of a column of X, or a
+        list of names.
     sample_weight : array of shape (n,), optional
         Frequencies of the rows; tests use their sum.
     categorical : iterable of str, optional
@@ -87,8 +87,8 @@ def metadata(
 
     Notes
     -----
-    The tests assume normal scores. They are not valid for columns that took part in the fit,
-    since components are chosen to follow those. Benjamini & Hochberg (1995).
+    The tests assume normal scores. They are not valid for columns that were part of the fit,
+    since the components were fitted to those. Benjamini & Hochberg (1995).
 
     Examples
     --------

@@ -101,8 +101,8 @@ def categories(
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Rows in the columns of the fit.
     columns : frame, series, mapping of name to values, or array (n,) or (n, m)
-        Or the name of a column of X, or a list of names.
-        One category (text or boolean) for each row of X, in the same order.
+        One category (text or boolean) for each row of X, in the same order. Or the name of a
+        column of X, or a list of names.
     sample_weight : array of shape (n,), optional
         Frequencies of the rows.
     categorical : iterable of str, optional
@@ -128,10 +128,11 @@ def categories(
 
     Notes
     -----
-    v-test: the barycentre minus the mean, divided by its standard deviation if the n_q rows
-    were drawn without replacement from the N: √(s²/n_q · (N − n_q)/N), s² with divisor N − 1
-    (Lebart, Morineau & Piron 1995). A value beyond ±1.96 is significant at 5%, if the column
-    did not take part in the fit and n_q is not small.
+    v-test: the barycentre minus the mean, divided by the standard deviation that the barycentre
+    would have if its n_q rows were drawn without replacement from all N rows:
+    √(s²/n_q · (N − n_q)/N), where s² has the divisor N − 1 (Lebart, Morineau & Piron 1995). A
+    value beyond ±1.96 is significant at 5%, if the column was not part of the fit and n_q is not
+    small.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def outliers(
     level : float, default=0.95
         Level of the limits: the share of regular rows expected below each.
     training : bool, default=False
-        Whether X are the rows of the fit, for which the limit of T² is lower.
+        Whether X has the rows of the fit, for which the limit of T² is lower.
     top : int, default=3
         Number of variables to name for each statistic.
     ids : str or sequence of length n, optional

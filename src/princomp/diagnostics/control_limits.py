@@ -66,7 +66,7 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
 
     T² of new rows: k(n² − 1)/(n(n − k)) F(k, n − k); of training rows:
     (n − 1)²/n Beta(k/2, (n − k − 1)/2). Q: from the variances of the other directions, by
-    Jackson and Mudholkar's power transformation, or Box's χ² where that is not defined.
+    Jackson and Mudholkar's power transformation, or Box's χ² if that is not defined.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def limits(model: PCA, level: float = 0.95) -> Limits:
     Notes
     -----
     Tracy, Young & Mason (1992) for T²; Jackson & Mudholkar (1979) and Box (1954) for Q. Both
-    assume normal rows. Where rows have weights, n is their sum.
+    assume normal rows. If rows have weights, n is their sum.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def checked_level(level: object) -> float:
 
 
 def _no_t2(fitted: Fitted, k: int) -> str | None:
-    """Return why T² has no limit, or None where it has one."""
+    """Return why T² has no limit, or None if it has one."""
     if fitted.n_samples is None:
         return "the number of rows behind the covariance is not known (n_samples=…)"
     if not fitted.centred:
@@ -155,7 +155,7 @@ def _no_t2(fitted: Fitted, k: int) -> str | None:
 
 
 def left_out_variances(fitted: Fitted, k: int) -> FloatArray | None:
-    """Return variances above the resolution after the first k; None where not all are known."""
+    """Return variances above the resolution after the first k; None if not all are known."""
     rank = fitted.analysed.rank_limit
     known = fitted.spectrum.variances
     if len(known) < min(rank, fitted.p):
@@ -190,7 +190,7 @@ def q_limit(tail: FloatArray, level: float) -> tuple[float, str]:
 
 
 def need_a_limit(found: Limits, training: bool) -> None:
-    """Raise where neither statistic has a limit.
+    """Raise an error if neither statistic has a limit.
 
     Raises
     ------

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def ignoring_rows(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function ``f(model, …)`` be called as ``f(model, X, …)``, too."""
+    """Let ``f(model, …)`` also be called as ``f(model, X, …)``, with a warning."""
 
     @wraps(function)
     def call(model: Any, *args: Any, **options: Any) -> T:
@@ -35,7 +35,7 @@ def ignoring_rows(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _are_rows(value: Any) -> bool:
-    """Whether an argument is a table, and not components, a level or the like."""
+    """Whether an argument is a table, rather than components, a level or the like."""
     if isinstance(value, os.PathLike | TableInput) or hasattr(value, "columns"):
         return True
     if isinstance(value, str):

@@ -28,7 +28,7 @@ class ExtraColumn:
     ----------
     name : str
     numbers : ndarray of shape (n,), optional
-        Float64 with NaN where missing; None for categories.
+        Float64 with NaN if missing; None for categories.
     codes : ndarray of shape (n,), optional
         Category of each row, −1 where missing; None for numbers.
     labels : tuple
@@ -54,7 +54,7 @@ class ExtraColumn:
 def named_values(
     model: object, X: Any, given: Any, what: str = "groups", source: Any = None
 ) -> tuple[Any, Any]:
-    """Return values that are given by the names of columns of X, and X without these columns.
+    """Look up values that are given as names of columns of X; remove these columns from X.
 
     Parameters
     ----------
@@ -62,15 +62,16 @@ def named_values(
         Columns that it analyses stay in X.
     X : frame, path, …
     given : str, list of different str, or values
-        A list of text that repeats is one value for each row; so is any list where X is an array.
+        A list with repeated strings has one value for each row, and so has any list if X is an
+        array.
     what : str
         Name of the argument, for messages.
     source : frame, path, … optional
-        X with all its columns, where some were taken from it before.
+        X with all its columns, if some were removed before.
 
     Returns
     -------
-    values : dict of name to values, or ``given`` where it has no names
+    values : dict of name to values, or ``given`` if it has no names
     X
 
     Raises
@@ -243,7 +244,7 @@ def _column(name: str, kind: str, cells: Any, as_categories: bool, what: str) ->
 def _natural(label: Any) -> tuple[object, ...]:
     """Return a sort key that compares numbers in text by size; text that is a number comes first.
 
-    Types come after each other.
+    Labels are sorted by type first.
     """
     kind = str(type(label))
     if not isinstance(label, str):
@@ -254,8 +255,8 @@ def _natural(label: Any) -> tuple[object, ...]:
         number = np.nan
     if np.isfinite(number):
         return (kind, 0, number, label)
-    # Splitting puts text at even and digits at odd places: like is compared with like. Digits
-    # are compared by their length first, as no int has so many.
+    # Splitting puts text at even and digits at odd positions, so that like is compared with like.
+    # Digits are compared by length and then as text, since there may be too many for int().
     pieces = re.split("([0-9]+)", label)
     digits = [one.lstrip("0") if i % 2 else one for i, one in enumerate(pieces)]
     key = [(len(one) if i % 2 else 0, one) for i, one in enumerate(digits)]

@@ -1,4 +1,4 @@
-"""Models of scikit-learn, and pipelines, where figures and reports take a PCA."""
+"""Conversion of models of scikit-learn and of pipelines, for figures and reports."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class OwnModel(NamedTuple):
-    """A model of this package, and the rows that it gets."""
+    """A model of this package, and the rows to pass to it."""
 
     model: Any
     X: Any = None
 
 
 def own_model(model: Any, X: Any = None) -> OwnModel:
-    """Return a model of this package for one of scikit-learn or a pipeline; others unchanged.
+    """Convert a model of scikit-learn or a pipeline to one of this package; return others as is.
 
     The steps of a pipeline before the last transform the rows. Frames stay frames, with the names
     that these steps give to the columns.
     """
     if isinstance(model, PCA):
         return OwnModel(model, X)
-    # They load much that a fit does not need.
+    # Imported here, because these modules load much that a fit does not need.
     from sklearn import decomposition
     from sklearn.pipeline import Pipeline
 
@@ -46,7 +46,7 @@ def own_model(model: Any, X: Any = None) -> OwnModel:
 
 
 def _names(steps: Pipeline) -> list[str] | None:
-    """Names of the columns that these steps return; None where the input had none."""
+    """Names of the columns that these steps return; None if the input had none."""
     if not hasattr(steps, "feature_names_in_"):
         return None
     try:

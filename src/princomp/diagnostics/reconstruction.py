@@ -39,7 +39,7 @@ def reconstruction_error(
     frame
         ``components`` q = 0 … k; ``squared_error``: mean over the rows of ‖x − x̂‖², in
         squared units of the analysed columns; ``rmse``: √(squared_error/p);
-        ``share``: relative to the error of zero components, NaN where that is zero.
+        ``share``: relative to the error of zero components, NaN if that is zero.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def _of_training(fitted: Fitted) -> FloatArray:
 
 
 def _of_rows(reader: RowReader) -> FloatArray:
-    """Sum the squares outside all k axes, then add those along each axis: nothing cancels."""
+    """Add squares along each axis to those outside all k axes, so that nothing cancels."""
     fitted = reader.fitted
     axes = axes_of(fitted)
     on, off, total = np.zeros(fitted.k), 0.0, 0.0

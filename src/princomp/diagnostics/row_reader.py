@@ -47,11 +47,12 @@ class RowReader:
     Parameters
     ----------
     model : PCA
-        Or another model, where :meth:`blocks` is not used.
+        Or another model, if :meth:`blocks` is not used.
     data : ndarray, CSR array or Source
-    file : str, optional
+    origin : Origin, optional
+        Where the rows come from, for messages.
     ids : ndarray of shape (n,), optional
-        Names of the rows, where they are in memory.
+        Names of the rows, if they are in memory.
     index : pandas index, optional
     frame : str
         Kind of table to return.
@@ -126,14 +127,14 @@ class RowReader:
 
     @property
     def fitted(self) -> Fitted:
-        """The record of the fit."""
+        """The result of the fit."""
         return fitted_of(self.model)
 
     def blocks(self) -> Iterator[Block]:
         """Iterate over all rows in order.
 
-        Missing values stay NaN under ``missing="drop"``, and are filled under the methods that
-        fill them.
+        Missing values stay NaN under ``missing="drop"``, and are filled under ``"em"`` and
+        ``"nipals"``.
 
         Raises
         ------
@@ -164,7 +165,7 @@ class RowReader:
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
     def chunks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
-        """Iterate over the rows as given, with their names where these come with them."""
+        """Iterate over the rows as given, with their names if the source provides them."""
         if isinstance(self.data, Source):
             for chunk in self.data.all_chunks():
                 yield chunk.data, chunk.ids
@@ -174,7 +175,7 @@ class RowReader:
     def collect_chunks(
         self, measure: Callable[[Any, int], tuple[NDArray[Any], ...]]
     ) -> list[NDArray[Any]]:
-        """Concatenate names and what ``measure(chunk, start)`` returns for each chunk."""
+        """Concatenate the names and the arrays of ``measure(chunk, start)`` over all chunks."""
         parts, at = [], 0
         for chunk, names in self.chunks():
             stop = at + chunk.shape[0]
@@ -192,11 +193,11 @@ class RowReader:
         return np.concatenate([block.rows @ axes for block in self.blocks()])
 
     def table(self, contents: Contents, *, by_row: bool = True) -> Any:
-        """Make a table of results, labelled as X where it has one row for each row of X."""
+        """Make a table of results; ``by_row`` gives it the index of X, row by row."""
         return table(contents, self.frame, self.index if by_row else None)
 
     def _analysed(self, part: Any, first: int) -> FloatArray:
-        """Return rows centred and scaled, after a check of what is not finite."""
+        """Return rows centred and scaled; check values that are not finite, or fill them."""
         rows = _centred_and_scaled(self.fitted, part)
         if np.isfinite(rows).all():
             return rows
@@ -233,9 +234,10 @@ def split_ids(
 
 
 def _index_column(model: FittedModel, frame: nw.DataFrame[Any]) -> str | None:
-    """The first column, if it is called "id" or the like, is not analysed, and no index has names.
+    """Return the first column if it is called "id" or the like, and names the rows.
 
-    Fits leave such a column out.
+    Fits leave such a column out. It does not name the rows if the fit analysed it, or if the frame
+    has an index with names.
     """
     index = getattr(frame.to_native(), "index", None)
     if not frame.columns or (index is not None and frame_origin(frame.to_native()).label_of):
@@ -246,7 +248,7 @@ def _index_column(model: FittedModel, frame: nw.DataFrame[Any]) -> str | None:
 
 
 def _open_files(model: FittedModel, X: Any, id_column: str | None) -> Any:
-    """Open files in the columns of the fit, with names of their rows where there are any."""
+    """Open files with the columns of the fit, and with names of their rows, if any."""
     from princomp.io import TableInput, open_files
 
     if isinstance(X, TableInput):

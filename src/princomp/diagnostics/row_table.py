@@ -47,7 +47,7 @@ def rows(
     sample_weight : array of shape (n,), optional
         Frequencies, as in ``fit``; used for the contributions.
     supplementary : bool, default=False
-        Whether the rows did not take part in the fit, and so have no contributions.
+        Whether the rows were not part of the fit, and so have no contributions.
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; all by default.
     ids : str or sequence of length n, optional
@@ -56,7 +56,7 @@ def rows(
     form : {"wide", "long"}
         A row for each row of X, or a row for each row of X and component.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
-        Kind of the table; by default that of X, and pandas (where loaded) for arrays.
+        Kind of the table; by default that of X, and pandas (if loaded) for arrays.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def rows(
         - ``score``: t, in units of the analysed columns; not whitened.
         - ``cos2``: t²/d², NaN for a row at the centre.
         - ``contribution``: 100 w t²/((Σw − 1) λ) in percent. Over the training rows each
-          component sums to 100. NaN where λ is below the fit's resolution.
+          component sums to 100. NaN if λ is below the fit's resolution.
         - ``distance``: d, from the centre, over all p columns.
 
     Raises
@@ -118,7 +118,7 @@ def rows(
 
 
 def _lengths(rows: FloatArray) -> FloatArray:
-    """Lengths (m,) of rows, also where squares leave the range of float64."""
+    """Lengths (m,) of rows, even if squares leave the range of float64."""
     exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
     scaled = np.ldexp(rows, -exponents[:, None])
     lengths: FloatArray = np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponents)

@@ -49,9 +49,8 @@ def supplementary_columns(
     X : array, sparse array, frame, path or batches, of shape (n, p)
         Rows in the columns of the fit.
     columns : frame, series, mapping of name to values, or array (n,) or (n, m)
-        Or the name of a column of X, or a list of names.
         One number for each row of X, in the same order. A pandas frame must have the index of
-        X.
+        X. Or the name of a column of X, or a list of names.
     sample_weight : array of shape (n,), optional
         Frequencies of the rows.
     components : int, str or sequence of them, optional

@@ -69,7 +69,7 @@ def distances(
     frame
         ``row``; ``t2``: Σ t²/λ, without unit, over the components above the fit's
         resolution; ``q``: ‖x − x̂‖² in squared units of the analysed columns, with x̂ from
-        the same components (zero where they are p).
+        the same components (zero if there are p of them).
 
     Raises
     ------

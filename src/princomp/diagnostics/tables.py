@@ -104,7 +104,7 @@ def checked_frame(frame: str | None, model: object, given: str | None = None) ->
     """Return the kind of table to make.
 
     The first of: ``frame``; the kind of the input; the setting of ``model.set_output``;
-    pandas where it is loaded; a :class:`Listing`.
+    pandas if it is loaded; a :class:`Listing`.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def table(contents: Contents, kind: str, index: Any = None) -> Any:
 
 
 def _for_frames(column: NDArray[np.object_]) -> list[Any] | NDArray[Any]:
-    """Return values of one type unchanged, and mixed ones as text, for the sake of Arrow."""
+    """Return values of one type unchanged, and mixed ones as text, as Arrow requires."""
     values: list[Any] = column.tolist()
     if not values:
         return np.array([], dtype=str)  # an empty list has no type
@@ -168,7 +168,7 @@ def from_lines(lines: Sequence[NamedTuple]) -> dict[str, NDArray[Any]]:
 
 
 def pandas_or_dict(contents: Contents, labels: str | None = None) -> Any:
-    """Return a pandas frame where pandas is loaded, else a dict of arrays.
+    """Return a pandas frame if pandas is loaded, else a dict of arrays.
 
     The column ``labels`` becomes the index of the frame.
     """

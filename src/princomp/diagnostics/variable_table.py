@@ -37,7 +37,7 @@ def variables(
     form : {"long", "wide"}
         A row for each column and component, or a row for each column.
     frame : {"pandas", "polars", "pyarrow", "listing"}, optional
-        Kind of the table; by default the setting of ``set_output``, or pandas where it is
+        Kind of the table; by default the setting of ``set_output``, or pandas if it is
         loaded.
 
     Returns
@@ -48,7 +48,7 @@ def variables(
         - ``axis``: v, the entry of the unit eigenvector.
         - ``loading``: v√λ, in units of the *analysed* column, which is the column divided
           by ``scale_``.
-        - ``correlation``: of the column and the scores; NaN where one of the two is constant.
+        - ``correlation``: of the column and the scores; NaN if one of the two is constant.
           It equals the loading under ``scale="unit"``, and only there.
         - ``cos2``: share of the column's variance (mean square, without centring) that the
           component shows; over all p components it sums to 1. NaN for a constant column.

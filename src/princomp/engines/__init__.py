@@ -1,8 +1,8 @@
-"""Engines: who sums the rows. ``local`` is this process; others sum where the rows lie.
+"""Engines sum rows: ``local`` in this process, the others where the rows are stored.
 
-Every engine folder has ``tables`` (user tables to rows) and ``rows`` (a
-:class:`~princomp.engines.distributed.Distributed`), and where it needs them ``tasks`` (code that
-runs on workers) and ``weights``.
+Every folder of an engine has ``tables`` (converts tables of users to rows) and ``rows`` (a
+:class:`~princomp.engines.distributed.Distributed`) and, if necessary, ``tasks`` (code that runs on
+workers) and ``weights``.
 """
 
 import lazy_loader

@@ -20,17 +20,17 @@ RowFunction: TypeAlias = Callable[[RowArray], NDArray[Any]]
 
 @dataclass(kw_only=True, eq=False)
 class Distributed(Source):
-    """Rows in the partitions of an engine, summed where they lie.
+    """Rows in the partitions of an engine, summed where they are.
 
-    A subclass implements ``reduce``, ``map_rows`` where its engine has lazy tables, and
-    ``chunks``, which brings partitions to this process for work that no summary can do.
-    All implementations keep three laws:
+    A subclass implements ``reduce``, ``chunks``, which brings partitions to this process for work
+    that summaries cannot do, and, if its engine has lazy tables, ``map_rows``. All implementations
+    keep three laws:
 
     1. ``reduce`` summarises each partition with
        :func:`~princomp.engines.local.reduce_partition` and merges the partial results in the
        order of the rows. The same partitions give the same bits.
-    2. A fault in the rows travels as a value and is raised once, here, with its row counted
-       over the whole table.
+    2. A fault in the rows is returned as a value, and raised once, in this process, with its row
+       counted over the whole table.
     3. Rows stay where they are. They are not changed, and not kept beyond the call.
 
     Parameters
@@ -53,7 +53,7 @@ class Distributed(Source):
     def reduce(self, kind: SummaryKind, *, drop: bool, precise: bool) -> PartialResult:
         """Summarise all rows in one pass.
 
-        ``kind`` is pickled to travel to the partitions (it may hold vectors).
+        ``kind`` is pickled and sent to the partitions; it may contain vectors.
         """
         raise NotImplementedError
 
@@ -63,7 +63,7 @@ class Distributed(Source):
         Raises
         ------
         ParameterError
-            Where the engine cannot line them up with the rows.
+            If the engine cannot match them with the rows.
         """
         raise ParameterError(
             f"sample_weight does not line up with rows on {self.engine}",
@@ -92,11 +92,11 @@ class Distributed(Source):
         return self
 
     def scores(self, fitted: Any, *, whiten: bool, drop: bool) -> Any:
-        """Return the scores of resident rows."""
+        """Return the scores of resident rows, on their device."""
         raise NotImplementedError
 
     def reconstructed(self, fitted: Any, *, whiten: bool) -> Any:
-        """Return the rows that belong to these scores, where they are resident."""
+        """Reconstruct rows from these rows, which are resident scores, on their device."""
         raise NotImplementedError
 
     def map_rows(self, function: RowFunction, names: tuple[str, ...], dtype: np.dtype[Any]) -> Any:

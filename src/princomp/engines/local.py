@@ -38,9 +38,9 @@ T = TypeVar("T")
 
 # Tables with fewer numbers are summed before a thread would have started.
 _THREADS_PAY = 2**19
-# Tables with more numbers take long enough to mention what would make them faster.
+# For tables with more numbers, a warning says if the compiled kernels are missing.
 _WORTH_A_NOTE = 2**22
-# Below this OpenBLAS and MKL stay on one thread by themselves.
+# For fewer numbers than this, OpenBLAS and MKL use one thread anyway.
 _BLAS_THREADS_PAY = 2**12
 
 
@@ -96,9 +96,9 @@ def fold(
 ) -> PartialResult:
     """Summarise all rows, block by block in the order of the rows.
 
-    The blocks are fixed by row number, each is summed with BLAS on one thread, and
-    they are merged in order: the result is the same, to the bit, for any ``threads``,
-    for any chunks of the source, and after an interruption.
+    The blocks are fixed by row number, each is summed with BLAS on one thread, and they are
+    merged in order. So the result is the same, to the bit, for any number of threads and any
+    chunks of the source, and after an interruption.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def fold(
     drop : bool
         Leave out rows with NaN instead of raising.
     precise : bool
-        Multiply in float64, also where the data are float32.
+        Multiply in float64, even if the data are float32.
     threads : int, optional
         All processors by default.
     run : RunContext, optional
@@ -236,7 +236,7 @@ def _merge_all(
         workers,
         ahead=not small,
     )
-    # A scatter's worth of fresh memory costs more than the sum that is put there.
+    # Allocating memory for another scatter takes longer than adding two of them.
     options = {"overwrite": True} if summarizer.kind is Moments else {}
     with closing(done):
         for part in chain.from_iterable(done):

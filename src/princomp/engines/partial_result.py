@@ -1,4 +1,4 @@
-"""The summary of some rows, wherever they lie, and what makes such a summary."""
+"""The summary of some of the rows of a table, and the protocol of kinds of summaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SummaryKind(Protocol):
         """Whether rows with missing values must be left out before."""
 
     def block_rows(self, columns: int, /, *, sparse: bool = False) -> int:
-        """Rows of a block, a function of the number of columns alone."""
+        """Number of rows of a block, which depends on the columns only."""
 
     def empty(self, p: int, /) -> Any:
         """Return the summary of no rows."""
@@ -29,8 +29,9 @@ class SummaryKind(Protocol):
 class PartialResult(NamedTuple):
     """The summary of the rows of a partition, or of several that follow each other.
 
-    A fault in the rows is a value, not an exception: who has all partial results raises the
-    first fault, with its row counted over all of them. So the message is the same on any engine.
+    A fault in the rows is stored here instead of raised: the process that has all partial results
+    raises the first fault, with its row counted over the whole table. So the message is the same
+    on every engine.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class PartialResult(NamedTuple):
     dropped : int
         Rows left out for missing values.
     rows : int
-        All rows, those left out included.
+        Number of all rows, including those left out.
     fault : PrincompError, optional
         The first fault; ``place["row"]`` counts from the first row of this result.
     """

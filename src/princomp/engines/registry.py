@@ -1,4 +1,4 @@
-"""Which engine a table belongs to: found by the type of the table, without importing engines."""
+"""The engine of a table, found by the type of the table, without importing engines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENGINES = {
 
 
 def as_distributed(X: object) -> Distributed | None:
-    """Return the rows of an engine's table, X itself if it is such rows, or None."""
+    """Return X as rows on an engine (X itself if it already is that); None for other tables."""
     if isinstance(X, Distributed):
         return X
     module = _ENGINES.get(type(X).__module__.partition(".")[0])

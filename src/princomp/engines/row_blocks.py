@@ -1,4 +1,4 @@
-"""Blocks of rows: cut from a stream by row number, and without incomplete rows."""
+"""Blocks of rows: cutting them from a stream by row number, and dropping incomplete rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What accompanies the passes of one fit: progress reports and a checkpoint."""
+"""Progress reports and the checkpoint of a fit, for all of its passes over the rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from princomp.errors import OutputError
 from princomp.io import Checkpoint, State
 
-# Seconds between two reports: often enough for the eye, and rare enough to cost nothing.
+# Seconds between two reports: frequent enough to watch, and rare enough to cost nothing.
 _EVERY = 0.1
 
 
@@ -107,7 +107,7 @@ class ProgressReporter:
 
     def _progress(self, seconds: float, done: bool) -> Progress:
         rows, total = self._rows, self._rows if done else self._total
-        read = rows - self._first  # a resumed pass did not read the rows before
+        read = rows - self._first  # a resumed pass did not read the earlier rows
         rate = read / seconds if seconds > 0 else 0.0
         return Progress(
             step=self._step,
@@ -130,7 +130,7 @@ class RunContext:
     Parameters
     ----------
     progress : callable, optional
-        Called with a :class:`Progress` now and then.
+        Called repeatedly with a :class:`Progress`.
     checkpoint : Checkpoint, optional
     """
 
@@ -143,10 +143,10 @@ class RunContext:
         self.checkpoint = checkpoint
         self._reporter = ProgressReporter(progress)
         self._state: State | None = None
-        self._step = ""  # of a rule that draws at random
+        self._step = ""  # step of the current rule that draws at random
 
     def begin(self, step: str, total: int | None, row_bytes: float) -> State | None:
-        """Begin a pass; return what an interrupted run has done of it, if anything."""
+        """Begin a pass; return the state that an interrupted run had reached, if any."""
         known = None if self.checkpoint is None else self.checkpoint.begin()
         self._state = None
         self._reporter.begin(step, total, row_bytes, 0 if known is None else known.row)
@@ -160,13 +160,13 @@ class RunContext:
         self._reporter.advance(done, done=done >= total)
 
     def waiting(self) -> None:
-        """Report that rows are summed elsewhere, before a long silence."""
+        """Report that rows are summed elsewhere, before a long time without reports."""
         self._reporter.waiting()
 
     def recorded(self, states: Iterator[State], *, in_place: bool) -> Iterator[State]:
-        """The states of a pass, each recorded when it is reached.
+        """Yield the states of a pass, and record each one when it is reached.
 
-        Those that are changed in place are forgotten while the next one is made.
+        States that are changed in place are not recorded while the next one is computed.
         """
         with self.saved_if_interrupted():
             for state in states:
@@ -180,7 +180,7 @@ class RunContext:
         self._state = state
         if self.checkpoint is not None:
             self.checkpoint.advance(state)
-        # Last, since a callback may raise: the rows are summed all the same.
+        # Last, since a callback may raise: by then, the rows are recorded as summed.
         self._reporter.advance(state.row)
 
     def finish(self, state: State) -> None:
@@ -197,17 +197,17 @@ class RunContext:
 
     @contextmanager
     def saved_if_interrupted(self) -> Iterator[None]:
-        """Save the rows summed so far when anything ends this block early."""
+        """Save the sums so far if an exception ends this block."""
         try:
             yield
         except BaseException:
             if self.checkpoint is not None and self._state is not None:
-                # The first error matters; after a full disk the old file is still there.
+                # Raise the first error instead; if the disk is full, the old file is still there.
                 with suppress(OutputError):
                     self.checkpoint.save()
             raise
 
     def close(self) -> None:
-        """Release the checkpoint, whose file stays, when the fit ends or fails."""
+        """Release the checkpoint when the fit ends or fails; its file stays."""
         if self.checkpoint is not None:
             self.checkpoint.close()

@@ -2,13 +2,13 @@
 
 estimator    PCA
 incremental  IncrementalPCA
-base         TableEstimator: what all estimators here share
+base         TableEstimator: the base class of all estimators here
 functions    pca and svd
 loading      load and plan
 comparison   choose: the number of components by several rules
 attributes   fitted attributes
 scoring, batches, derived   methods of PCA: scores, rows over time, other models
-ranks, notebook   fits over MPI ranks, and the HTML of a model
+ranks, notebook   fits over MPI ranks, and models as HTML
 robust       RobustPCA and principal component pursuit
 """
 

@@ -48,12 +48,12 @@ class FittedAttribute(ResultAttribute[Fitted, T]):
 
 
 def scale_of(fitted: Fitted) -> FloatArray | None:
-    """What the columns were divided by (p,)."""
+    """Divisors of the columns (p,), or None."""
     return None if fitted.scale is None else frozen(fitted.scale)
 
 
 def summary_of(fitted: Fitted) -> Moments | Triangle | Columns | Sketch:
-    """What was kept of the rows, read-only and in memory."""
+    """The summary of the rows, read-only and in memory."""
     summary: Moments | Triangle | Columns | Sketch = fitted.summary.to_host()
     for field in fields(summary):
         if isinstance(value := getattr(summary, field.name), np.ndarray):

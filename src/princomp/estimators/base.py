@@ -1,4 +1,4 @@
-"""What all estimators share: the schema of their table, a result, and what scikit-learn asks."""
+"""Base class of all estimators: the schema of the table, the result, scikit-learn's conventions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ M = TypeVar("M", bound=FittedModel[Any], covariant=True)
 class TableEstimator(Generic[M]):
     """An estimator of tables, with a schema and a result.
 
-    A subclass defines ``__fitted_model__``, from which scores follow, and ``_contents``, which
-    is what its file holds.
+    A subclass defines ``__fitted_model__``, which computes scores, and ``_contents``, the contents
+    of its model file.
     """
 
     # A fit sets both, once it has succeeded; a failed fit leaves the previous ones.
@@ -70,7 +70,7 @@ class TableEstimator(Generic[M]):
 
     @property
     def _result(self) -> Any:
-        """The result of the fit, which attributes are read from."""
+        """The result of the fit, from which attributes are read."""
         return self._need_fit()
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -103,7 +103,7 @@ class TableEstimator(Generic[M]):
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the columns (p,), where the table had names."""
+        """Names of the columns (p,), if the table had names."""
         names = self._schema_for("feature_names_in_").names
         if names is None:
             raise _no_attribute(self, "feature_names_in_")
@@ -111,7 +111,7 @@ class TableEstimator(Generic[M]):
 
     @property
     def id_column_(self) -> str | None:
-        """The column that named the rows, of a model that the command line made."""
+        """The column with the names of the rows, for a model made by the command line."""
         schema: TableSchema | None = self.__dict__.get("_schema")
         return None if schema is None else schema.id_column
 
@@ -160,16 +160,16 @@ class TableEstimator(Generic[M]):
         return tuple(self.get_feature_names_out())
 
     def _scores_again(self, X: Any, data: RowData | None, origin: Origin | None) -> Any:
-        """Scores of the rows of the fit, of which a rank may have none.
+        """Scores of the rows of the fit; a rank may have no rows.
 
-        A source is opened again, to be read from its start.
+        A source is opened again, so that it is read from its start.
         """
         if data is None:
             return np.empty((0, self._result.k), self._result.dtype)
         if not isinstance(data, Source) or isinstance(data, Distributed):
             return self._scores_of(data, origin)
         scores = self._scores(X)
-        data.file_states()  # the rows are those of the fit, unless a file has changed
+        data.file_states()  # raises an error if a file has changed since the fit
         return scores
 
     def save(self, path: PathLike, *, overwrite: bool = True) -> None:
@@ -178,16 +178,16 @@ class TableEstimator(Generic[M]):
         Raises
         ------
         OutputExistsError
-            When the file exists and ``overwrite`` is false.
+            If the file exists and ``overwrite`` is false.
         OutputError
-            When it cannot be written.
+            If the file cannot be written.
         """
         write(path, *self._contents(), overwrite=overwrite)
 
 
 def model_of_file(kind: type[E], parameters: Document, p: int, document: Document) -> E:
     """A model with the parameters and the columns of a file, without a result."""
-    # A newer minor version may have added parameters, which may be ignored.
+    # A newer minor version may have added parameters, which can be ignored.
     names: list[str] = kind._get_param_names()  # type: ignore[attr-defined]
     model = kind(**{name: parameters[name] for name in names if name in parameters})
     columns = document["columns"]
@@ -208,7 +208,7 @@ def refuse_reading_twice(X: Any) -> None:
 
 
 def check_other(other: object, kind: type) -> None:
-    """Refuse to merge with what is no estimator of this kind.
+    """Refuse to merge with anything but an estimator of this kind.
 
     Raises
     ------
@@ -233,7 +233,7 @@ def output_wanted(estimator: Any) -> str:
 
 
 def _not_for_engines(wrapped: Any) -> Any:
-    """A method that scikit-learn wraps, unwrapped for the tables of engines."""
+    """Replace a method that scikit-learn wraps; for tables of engines, call it unwrapped."""
 
     @wraps(wrapped)
     def method(self: Any, X: Any, *args: Any, **options: Any) -> Any:

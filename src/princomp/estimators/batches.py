@@ -39,15 +39,15 @@ _FILL_AT_ONCE = (
 
 
 def partial_fit(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None) -> P:
-    """Add rows. The result is that of one ``fit`` on all rows, however they were cut.
+    """Add rows. The result is that of one ``fit`` to all rows, for batches of any size.
 
-    Nothing is solved here; reading an attribute does that. After ``fit`` or ``load``
+    The model is solved later, when an attribute is read. After ``fit`` or ``load``,
     the rows are added to those of that fit.
 
     Parameters
     ----------
     X : as for ``fit``
-        Any number of rows, dense or sparse; a table of columns without rows adds nothing.
+        Any number of rows, dense or sparse; a table with columns but no rows adds nothing.
     y : ignored
     sample_weight : array of shape (n,), optional
 
@@ -58,18 +58,18 @@ def partial_fit(self: P, X: Any, y: object = None, sample_weight: SampleWeight =
     Raises
     ------
     NotAvailableError
-        After a fit that kept no summary rows can be added to.
+        After a fit that kept no summary to which rows can be added.
     NotFiniteError, ShapeError, ParameterError
-        Nothing was added then.
+        No rows are added then.
     """
     _change(self, X, sample_weight, Stream.add)
     return self
 
 
 def forget(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None) -> P:
-    """Take rows out that were added before: a sliding window, data withdrawn.
+    """Remove rows that were added before, for a sliding window or withdrawn data.
 
-    The rounding errors of removed rows stay. If these rows were much larger than the rest,
+    The rounding errors of removed rows remain. If these rows were much larger than the others,
     digits are lost, and the certificate says which variances and axes are noise.
 
     Parameters
@@ -84,13 +84,13 @@ def forget(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None
     Raises
     ------
     NotAvailableError
-        Where the fit cannot give rows back: ``svd_solver="full"``, ``scale="range"``,
-        ``decay``, fits that kept some components and no scatter, and fits of the rows of
-        several ranks.
+        If rows cannot be removed: with ``svd_solver="full"``, ``scale="range"`` or ``decay``,
+        after a fit that kept only some components and no scatter, and after a fit to the rows
+        of several ranks.
     MemoryLimitError
-        Where a triangle has to become a scatter, which does not fit.
+        If a triangle must be converted to a scatter, which does not fit in the memory limit.
     ShapeError
-        When more is removed than was there.
+        If more rows are removed than were added.
     """
     check_is_fitted(self)
     if _shared_fit(self, self._request()) is not None:
@@ -106,13 +106,13 @@ def forget(self: P, X: Any, y: object = None, sample_weight: SampleWeight = None
 def merge(self: P, other: PCA) -> P:
     """Add all rows of another fit, as if they had been given to this one.
 
-    Fits that kept different kinds of summary merge as well: a triangle and a scatter give a
-    scatter, and either with a sketch gives a sketch. The plan says so.
+    Fits that kept different kinds of summary can be merged as well: a triangle and a scatter give
+    a scatter, and either of them with a sketch gives a sketch. The plan notes this.
 
     Parameters
     ----------
     other : PCA
-        Of the same columns; it is not changed.
+        A fit to the same columns; it is not changed.
 
     Returns
     -------
@@ -121,9 +121,9 @@ def merge(self: P, other: PCA) -> P:
     Raises
     ------
     ShapeError, ColumnError
-        Of other columns, or sketches of different numbers of components.
+        For different columns, or sketches for different numbers of components.
     NotAvailableError
-        When one of the two kept only some of its components, and no scatter.
+        If one of the two kept only some of its components, and no scatter.
     """
     from princomp.estimators.estimator import PCA
 
@@ -139,17 +139,17 @@ def merge(self: P, other: PCA) -> P:
 
 
 def finalize(self: P, *, comm: object = None) -> P:
-    """Solve what ``partial_fit`` has added: here, or on all ranks together.
+    """Solve the fit of the rows added by ``partial_fit``: of this process, or of all ranks.
 
-    Without ``comm`` this only does now what reading an attribute would do. With it,
-    every rank gets the model of the rows of all ranks, the same to the bit. It may be
-    called again and again: each row counts once. Rows added on a rank afterwards are
-    on that rank only until the next call.
+    Without ``comm``, the model is solved now instead of when an attribute is read. With
+    ``comm``, every rank gets the model of the rows of all ranks, the same to the bit. It
+    can be called repeatedly: each row counts once. Rows that are added to a rank
+    afterwards belong only to that rank until the next call.
 
     Parameters
     ----------
     comm : communicator, optional
-        As for ``fit``. All its ranks call this, also those that have no rows.
+        As for ``fit``. All ranks must make this call, also those without rows.
 
     Returns
     -------
@@ -158,8 +158,8 @@ def finalize(self: P, *, comm: object = None) -> P:
     Raises
     ------
     NotAvailableError
-        While there are fewer than two rows, after fits that kept no summary that can be
-        merged, and where ranks have loaded the same earlier fit.
+        If there are fewer than two rows, after a fit that kept no summary that can be merged,
+        and if several ranks have loaded the same earlier fit.
     ParameterError
         With ``decay``: rows of different ranks have no order in time.
     """
@@ -222,7 +222,7 @@ def _change(model: PCA, X: Any, sample_weight: SampleWeight, change: Callable[..
 
 
 def _own_rows(model: PCA, request: Request) -> Stream:
-    """The rows of this rank as a stream to go on with; the fit until now stays what it is."""
+    """The rows of this rank as a stream to continue; the current fit is not changed."""
     fitted = model._fitted
     if isinstance(fitted, LazyFit):
         return fitted.stream
@@ -231,22 +231,22 @@ def _own_rows(model: PCA, request: Request) -> Stream:
 
 
 def _all_rows(model: PCA, request: Request) -> Stream:
-    """All rows of a fit as a stream, those of other ranks included."""
+    """All rows of a fit as a stream, including those of other ranks."""
     fitted = model._fitted
     return copy(fitted.all_rows) if isinstance(fitted, LazyFit) else Stream.after(fitted, request)
 
 
 def _shared_fit(model: PCA, request: Request) -> Fitted | None:
-    """The fit of all ranks that this one goes on from, if there is one."""
+    """The fit of all ranks that this model continues, if there is one."""
     fitted = model.__dict__.get("_fitted")
     if isinstance(fitted, LazyFit):
         return fitted.shared
-    # With decay its rows fade with each new row of this rank, and not on the others.
+    # With decay, its rows would fade with each new row of this rank, but not on other ranks.
     return model._shared if model._shared is fitted and request.decay == 1.0 else None
 
 
 def _rows_of_rank(model: PCA) -> RankInput:
-    """The rows that only this rank has, summed."""
+    """The summary of the rows that only this rank has."""
     from princomp.engines import RankInput
 
     request = model._request()
@@ -267,12 +267,12 @@ def _rows_of_rank(model: PCA) -> RankInput:
 
 
 def _merged(one: Stream, other: Stream) -> Stream:
-    """The rows of two ranks.
+    """Merge the rows of two ranks.
 
     Raises
     ------
     NotAvailableError
-        When both go on from one and the same fit, which would count twice.
+        If both continue the same earlier fit, which would count twice.
     """
     if one.began & other.began:
         rows = next(iter(one.began & other.began))[0]

@@ -1,4 +1,4 @@
-"""``choose``: how many components, by all rules side by side."""
+"""``choose``: compare the numbers of components that rules choose."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def choose(
     sample_weight: SampleWeight = None,
     **parameters: Any,
 ) -> Choices:
-    """How many components rules would keep, side by side.
+    """Compare how many components different rules would keep.
 
     Parameters
     ----------
     X : array, sparse array, frame, path, of shape (n, p); a fitted PCA; or its summary
-        Rules that draw from the rows answer only where these are in memory; the others need
-        no more than a summary, as of a stream or of a large file.
+        Rules that draw from the rows apply only if these are in memory. The others need only a
+        summary, such as that of a stream or a large file.
     rules : str, rule, or several of them, optional
         All by default: ``"kaiser"``, ``"broken-stick"``, ``"elbow"``, ``"parallel"``,
         ``"mle"``, ``"gavish-donoho"``, ``"marchenko-pastur"``, ``"gcv"``, ``"bi-cv"``, ``"cv"``
@@ -38,22 +38,23 @@ def choose(
     random_state : int, default=0
         For rules and solvers that draw random numbers.
     progress : callable, optional
-        Called now and then with a :class:`~princomp.Progress`; its ``step`` is the rule.
+        Called from time to time with a :class:`~princomp.Progress`, whose ``step`` is the rule.
     sample_weight : array of shape (n,), optional
         Frequencies, as for ``PCA.fit``.
     **parameters
-        Of :class:`~princomp.PCA`, such as ``scale`` and ``center``.
+        Parameters of :class:`~princomp.PCA`, such as ``scale`` and ``center``.
 
     Returns
     -------
     Choices
-        A mapping from name to :class:`~princomp.rules.Decision`. It prints as a table;
-        ``k``, ``agreement``, ``rows()``, ``to_frame()``, ``to_dict()`` and ``to_json()``.
+        A mapping from the name of a rule to its :class:`~princomp.rules.Decision`. It prints as
+        a table, and has ``k``, ``agreement``, ``rows()``, ``to_frame()``, ``to_dict()`` and
+        ``to_json()``.
 
     Raises
     ------
     ParameterError
-        For a rule that is not known, or parameters that a fitted model has already.
+        For an unknown rule, or parameters that a fitted model already has.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def choices_and_model(
     sample_weight: SampleWeight,
     parameters: dict[str, Any],
 ) -> tuple[Choices, Any]:
-    """Decisions of the rules, and the model that was fitted for them."""
+    """Return the decisions of the rules, and the model that was fitted for them."""
     if "n_components" in parameters:
         raise ParameterError(
             "choose() finds the number of components",
@@ -95,13 +96,13 @@ def choices_and_model(
     several = Several(_checked_rules(rules), int(random_state), report)
     if isinstance(X, PCA):
         _refuse_others(parameters, sample_weight)
-        # What a resolved stream is, too: a summary, solved again.
+        # The summary of the model is solved again; this works for a stream, too.
         model: Any = X.truncated(several)
     elif isinstance(X, Moments | Triangle | Sketch):
         _refuse_others({}, sample_weight)
         model = PCA.from_summary(X, n_components=several, **parameters)
     else:
-        several = replace(several, tell=None)  # the fit reports its passes as well
+        several = replace(several, tell=None)  # the fit reports rules as well as passes
         model = PCA(several, random_state=int(random_state), **parameters)
         model.fit(X, sample_weight=sample_weight, progress=progress)
     return Choices(tuple(several.answers), model.n_samples_, model.n_features_in_), model

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="PCA")
 
-# Rates that sum to 1 up to this leave nothing for further components.
+# If contribution rates sum to 1 within this tolerance, all components were kept.
 _COMPLETE = 1e-9
 
 
@@ -52,19 +52,19 @@ def from_covariance(
     ----------
     C : array of shape (p, p)
         Symmetric, positive semi-definite. A correlation matrix is the covariance
-        of columns already scaled; ``scale="unit"`` makes one of a covariance.
+        of scaled columns; ``scale="unit"`` converts a covariance to one.
     mean : array of shape (p,) or 0, optional
-        Column means. Without it rows cannot be transformed.
+        Column means. Without them, rows cannot be transformed.
     n_samples : int, optional
-        Rows behind C; singular values and ``"mle"`` need it.
+        Number of rows behind C, needed for singular values and ``"mle"``.
     feature_names : sequence of str, optional
     **parameters
-        Of the constructor.
+        Parameters of the constructor.
 
     Raises
     ------
     DataError
-        When C is not a covariance.
+        If C is not a covariance.
     """
     model = cls(**parameters)
     if is_frame(C):
@@ -87,7 +87,7 @@ def from_covariance(
             place={"parameter": "mean"},
             hint="give mean=… and n_samples=…; or mean=0 where C is already about the origin",
         )
-    # C may be of full rank however few rows there are (shrinkage), so p + 1 rows stand for it.
+    # If the number of rows is not known, C may have full rank: p + 1 rows are the fewest for that.
     rows = float(p + 1 if known is None else known)
     moments = Moments.of_covariance(covariance, centre, rows)
     fitted = fit_summary(moments, model._request(), n_samples=known, mean_known=mean is not None)
@@ -103,7 +103,7 @@ def from_summary(
     feature_names: Sequence[str] | None = None,
     **parameters: Any,
 ) -> PCA:
-    """A fitted model from a copy of a summary, with the parameters of the constructor."""
+    """A fitted model from a copy of a summary; ``parameters`` are those of the constructor."""
     model, summary = cls(**parameters), deepcopy(summary)
     fitted = fit_summary(summary, model._request(), n_samples=summary.count)
     model._schema, model._fitted = _schema(cls, summary.p, feature_names), fitted
@@ -115,9 +115,9 @@ def from_sklearn(
 ) -> PCA:
     """A fitted model from a fitted PCA or IncrementalPCA of scikit-learn.
 
-    Scores, figures and reports are those of its components. scikit-learn's PCA does not keep the
-    variances of the columns, so correlations and cos² of the columns are known only if it kept
-    all components.
+    Scores, figures and reports use its components. scikit-learn's PCA does not store the variances
+    of the columns, so correlations and cos² of the columns are known only if it kept all
+    components.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def from_sklearn(
     >>> np.allclose(PCA.from_sklearn(theirs).transform(X), theirs.transform(X))
     True
     """
-    # They load much that a fit does not need.
+    # Imported here, because these modules load much that a fit does not need.
     from sklearn import decomposition
     from sklearn.utils.validation import check_is_fitted
 
@@ -190,21 +190,20 @@ def rescaled(self: P, scale: ArrayLike | str | None) -> P:
     Raises
     ------
     NotAvailableError
-        Where the fit kept neither a scatter nor all components, or no ranges for
-        ``"range"``.
+        If the fit kept neither a scatter nor all components, or, for ``"range"``, no ranges.
     """
     return _refitted(self, scale=scale)
 
 
 def truncated(self: P, n_components: int | float | str | Rule | None) -> P:
-    """Fit another number of components, or a rule for it, without the data.
+    """Change the number of components, or the rule for it, without the data.
 
-    Fewer components are always available; more need a kept scatter.
+    Fewer components are always available; more are available only if a scatter was kept.
 
     Raises
     ------
     NotAvailableError
-        When more components are requested than were kept, and no scatter was kept.
+        If more components are requested than were kept, and no scatter was kept.
     """
     fitted = self._result
     if isinstance(fitted.summary, Columns):
@@ -224,7 +223,7 @@ def with_names(model: P, names: Sequence[str]) -> P:
 
 
 def _refitted(model: P, **changes: Any) -> P:
-    """A fit of the same summary with other parameters."""
+    """Fit the same summary with other parameters."""
     fitted = model._result
     made = _copy_with(model, fitted, **changes)
     found = fit_summary(

@@ -47,65 +47,68 @@ class PCA(
 ):
     """Principal component analysis.
 
-    A drop-in for :class:`sklearn.decomposition.PCA`: its parameters, attributes and
-    methods keep their names and meanings. A fit keeps a summary of the rows, not the
-    rows, and every attribute is derived from it.
+    A drop-in replacement for :class:`sklearn.decomposition.PCA`: parameters, attributes
+    and methods have the same names and meanings. A fit keeps a summary of the rows, not
+    the rows themselves, and every attribute is derived from the summary.
 
     Parameters
     ----------
     n_components : int, float, str, rule or None, default=None
-        How many components to keep. A number; a fraction in (0, 1): the fewest whose
-        accumulated rate exceeds it, with any solver; the name of a rule (``"parallel"``,
-        ``"gavish-donoho"``, ``"mle"``, … see :mod:`princomp.rules`), or a rule with
-        options, or one of your own; None: min(n, p), where a row of weight 2 counts twice.
+        How many components to keep. A whole number; a fraction in (0, 1), for the fewest
+        components whose accumulated rate exceeds it, with any solver; a rule by name
+        (``"parallel"``, ``"gavish-donoho"``, ``"mle"``, …, see :mod:`princomp.rules`) or
+        as an object, which has options and may be your own; None for min(n, p), where a
+        row of weight 2 counts twice.
     copy : bool, default=True
-        Kept for scikit-learn's sake. The input is never written to.
+        For compatibility with scikit-learn. The input is never changed.
     whiten : bool, default=False
-        Scores with unit variance. Components below the fit's resolution get zeros,
-        where dividing by their standard deviation would only enlarge noise.
+        Scale the scores to unit variance. Components below the fit's resolution get zero
+        scores, because division by their standard deviation would only amplify noise.
     svd_solver : str, default="auto"
-        ``"auto"`` decides by shape, prints its reasons in ``plan_`` and takes a more
-        exact route where a wanted variance asks for it. ``"covariance_eigh"``: one
-        pass and an eigendecomposition. ``"full"``: QR and SVD, nothing squared.
-        ``"arpack"``: Lanczos to a residual, fewer than min(n, p) components;
-        ``"lanczos"`` is the same without that limit. ``"randomized"``: scikit-learn's.
-        ``"row_gram"``: n × n products of the rows. ``"krylov"``: rows are read block by
-        block, as often as it takes, p × p never formed. ``"sketch"``: rows are read once,
-        in memory p·l, with an estimate of the error.
+        ``"auto"`` chooses by shape, gives its reasons in ``plan_``, and takes a more exact
+        route if a wanted variance needs it. ``"covariance_eigh"``: one pass and an
+        eigendecomposition. ``"full"``: QR and SVD, which square nothing. ``"arpack"``:
+        Lanczos iterations to a residual, for fewer than min(n, p) components;
+        ``"lanczos"`` is the same without that limit. ``"randomized"``: scikit-learn's
+        algorithm. ``"row_gram"``: n × n products of the rows. ``"krylov"``: rows are read
+        block by block, as often as needed, and p × p is never formed. ``"sketch"``: rows
+        are read once, with p·l numbers in memory for a sketch of width l, and the error is
+        estimated.
     tol : float, default=0.0
-        Residual at which Lanczos may stop, relative to the first variance; 0 is
+        Residual at which Lanczos may stop, relative to the first variance; 0 means
         machine precision.
     iterated_power : int or "auto", default="auto"
-        Power iterations of ``"randomized"``.
+        Number of power iterations of ``"randomized"``.
     n_oversamples : int, default=10
-        Additional vectors of ``"randomized"``.
+        Number of additional vectors of ``"randomized"``.
     power_iteration_normalizer : {"auto", "QR", "LU", "none"}, default="auto"
-        Of ``"randomized"``.
+        Normalisation between the power iterations of ``"randomized"``.
     random_state : int, RandomState, Generator or None, default=None
-        Of ``"randomized"``, every other solver is deterministic; and of rules that draw,
-        where None is 0.
+        Seed of ``"randomized"`` (all other solvers are deterministic), and of rules that
+        use random numbers, for which None means 0.
     memory_limit : str, int or None, default=None
-        By how much a fit may make the process grow: ``"2GB"``, or bytes. None: 60% of
-        the memory that is free. A fit that cannot keep it is refused before it reads.
+        How much memory a fit may take in addition to what the process already uses, such as
+        ``"2GB"``, or a number of bytes. None: 60% of the free memory. A fit that would
+        exceed the limit is refused before any rows are read.
     decay : float or None, default=None
-        Of ``partial_fit``: a row seen r rows ago has weight decayʳ.
+        For ``partial_fit``: a row seen r rows ago has weight decayʳ.
     scale : None, "unit", "pareto", "range" or array of shape (p,), default=None
-        What columns are divided by: nothing; their standard deviation (correlation
-        PCA); its square root; largest minus smallest value; given divisors.
+        Divisors of the columns: none; standard deviations (correlation PCA); their square
+        roots; largest minus smallest values; or the given ones.
     constant : {"error", "zero", "drop"}, default="error"
-        What happens to a constant column under ``scale="unit"``, ``"pareto"`` or ``"range"``. It is
-        refused by name, or its loadings are zero, as the plan notes. ``"drop"`` also leaves it
-        out of the count of columns: rules do not see it, and ``n_components=None`` keeps one
-        component less.
+        How a constant column is treated under ``scale="unit"``, ``"pareto"`` or ``"range"``.
+        ``"error"`` raises an error with its name. ``"zero"`` gives it zero loadings, with a
+        note in the plan. ``"drop"`` also leaves it out of the count of columns: rules do not
+        see it, and ``n_components=None`` keeps one component less.
     center : bool, default=True
-        Subtract the column means. Without it, ``explained_variance_`` are mean squares
+        Subtract the column means. Without centring, ``explained_variance_`` are mean squares
         about zero, still divided by n − 1.
     missing : {"error", "drop", "em", "nipals"}, default="error"
-        What to do with NaN in ``fit``: refuse with the place; leave such rows out
-        and count them (``n_dropped_``); or fill the cells by a whole number of components
-        (``imputed_``), regularised EM-PCA or NIPALS, with all rows in memory.
-        ``transform`` gives NaN scores with ``"drop"``, so that rows stay aligned, and fills
-        the cells with the other two.
+        How NaN is treated in ``fit``. ``"error"`` raises an error with the place. ``"drop"``
+        leaves out such rows and counts them (``n_dropped_``). ``"em"`` (regularised EM-PCA)
+        and ``"nipals"`` fill the cells by a whole number of components, with all rows in
+        memory; ``imputed_`` describes the result. In ``transform``, ``"drop"`` gives NaN
+        scores, so that rows stay aligned, and the other two fill the cells.
     component_names : {"PC", "sklearn"}, default="PC"
         Names of the scores in ``get_feature_names_out`` and in frames: PC1, PC2, …, or those of
         scikit-learn: pca0, pca1, ….
@@ -113,8 +116,8 @@ class PCA(
     Attributes
     ----------
     components_ : ndarray of shape (k, p)
-        Axes, unit length, one a row; the entry of each that is largest in absolute value is
-        positive. In the precision of the data.
+        Axes of unit length, one per row, in the precision of the data. The entry of each axis
+        that is largest in absolute value is positive.
     explained_variance_ : ndarray of shape (k,)
         Variances λ, in squared units. This and all statistics below are float64.
     explained_variance_ratio_, contribution_rate_ : ndarray of shape (k,)
@@ -128,30 +131,30 @@ class PCA(
     mean_, var_ : ndarray of shape (p,)
         Means (zero without centring) and variances of the columns as given.
     scale_ : ndarray of shape (p,) or None
-        What the columns were divided by.
+        Divisors of the columns.
     total_variance_ : float
         Sum of all p variances of the analysed columns.
     noise_variance_ : float
         Mean variance of the p − k components left out.
     n_components_, n_features_in_ : int
     decision_ : Decision or None
-        What the rule said that chose ``n_components_``.
+        Decision of the rule that chose ``n_components_``.
     n_samples_ : int
-        Rows used.
+        Number of rows used.
     n_dropped_ : int
-        Rows left out for missing values.
+        Number of rows left out because of missing values.
     imputed_ : Filled or None
-        Cells that were filled, their share, iterations, convergence.
+        Record of the cells that were filled: number, share, iterations, convergence.
     feature_names_in_ : ndarray of shape (p,)
-        Column names, where the input has them.
+        Column names, if the input has them.
     plan_ : Plan
         Summary, solver, reasons, passes and memory.
     certificate_ : Certificate
         Residuals, orthogonality, variances below resolution, inseparable pairs.
     summary_ : Moments, Triangle, Columns or Sketch
-        What was kept of the rows.
+        Summary of the rows that the fit kept.
     id_column_ : str or None
-        Of a model that the command line made: the column that named the rows.
+        The column with the names of the rows, for a model made by the command line.
 
     Examples
     --------
@@ -200,7 +203,7 @@ class PCA(
         self.constant = constant
         self.component_names = component_names
 
-    # Methods with a file of their own.
+    # Methods that are defined in other files.
     partial_fit = batches.partial_fit
     forget = batches.forget
     merge = batches.merge
@@ -234,29 +237,29 @@ class PCA(
         checkpoint: PathLike | None = None,
         comm: object = None,
     ) -> Self:
-        """Fit to rows, in memory or not.
+        """Fit to rows in memory, in files, in batches or on an engine.
 
         Parameters
         ----------
         X : array, sparse array, frame, path, list of paths, iterator or callable
             Of shape (n, p). Any numeric dtype and layout; float32 stays float32. Frames of
-            pandas, polars and pyarrow keep their column names. Files (a wildcard among
-            them, several as one table bound by column name) are read block by block where
-            they are large. An iterator gives batches: arrays, sparse matrices, frames or
-            record batches; a callable that returns a new iterator can be read again.
+            pandas, polars and pyarrow keep their column names. Large files are read block
+            by block; several files, or a path with wildcards, form one table, whose columns
+            are matched by name. An iterator yields batches: arrays, sparse matrices, frames
+            or record batches. A callable that returns a new iterator can be read repeatedly.
         y : ignored
         sample_weight : array of shape (n,), optional
-            Frequencies: weight 2 is the row twice; the divisor is Σw − 1.
+            Frequencies: a row of weight 2 counts twice, and the divisor is Σw − 1.
         progress : callable, optional
-            Called now and then with a :class:`~princomp.Progress`.
+            Called from time to time with a :class:`~princomp.Progress`.
         checkpoint : path, optional
-            A file that is written on the way, at most 30 seconds apart. The same call
-            goes on from it, with the bits of a run that was not interrupted. ``save``
-            deletes it.
+            A file that is written during the fit, at most 30 seconds apart. After an
+            interruption, the same call resumes from it, and the result is the same to the
+            bit. ``save`` deletes the file.
         comm : mpi4py communicator or torch.distributed group, optional
-            Each of its ranks makes this call with its own rows (none: an array of shape
-            (0, p), or None), and gets the model of the rows of all, the same to the bit.
-            What is raised on one is raised on all. ``progress`` is called on rank 0.
+            Each rank makes this call with its own rows (if it has none, an array of shape
+            (0, p) or None), and gets the model of the rows of all ranks, the same to the
+            bit. An error on one rank is raised on all. ``progress`` is called on rank 0.
 
         Returns
         -------
@@ -265,11 +268,11 @@ class PCA(
         Raises
         ------
         NotFiniteError
-            At NaN or infinity, with the first place.
+            For NaN or infinity; the message gives the first place.
         MemoryLimitError
-            When no route fits in the memory limit; nothing was read then.
+            If no route fits in the memory limit; no rows are read then.
         CheckpointError, InUseError
-            When the checkpoint belongs to another run, or another run holds it.
+            If the checkpoint belongs to another run, or is in use by another run.
         ShapeError, ConstantColumnError, ParameterError
         """
         if comm is not None:
@@ -301,7 +304,7 @@ class PCA(
         return rows
 
     def _warn_of_unequal_columns(self, result: Fitted, names: list[str]) -> None:
-        """Warn where named columns, probably in different units, were not scaled."""
+        """Warn if named columns, probably in different units, were not scaled."""
         if unequal := unequal_columns(result.column_variances, names):
             warnings.warn(
                 f"the {unequal}, so it decides the components; scale='unit' gives each column "
@@ -339,7 +342,7 @@ class PCA(
         Raises
         ------
         ParameterError
-            For an iterator, which gives its rows once.
+            For an iterator, whose rows can be read only once.
         """
         if comm is not None:
             data, _, origin = self._fit_on_ranks(X, sample_weight, comm, again=True)
@@ -370,7 +373,7 @@ class PCA(
         Raises
         ------
         OutputExistsError
-            When the file exists and ``overwrite`` is false.
+            If the file exists and ``overwrite`` is false.
         """
         super().save(path, overwrite=overwrite)
         if self._checkpoint is not None:
@@ -380,7 +383,7 @@ class PCA(
     @property
     def plot(self) -> Any:
         """Figures: ``model.plot.scree()`` is ``princomp.plots.scree(model)``."""
-        # Found by name, since figures lie above the estimator and load matplotlib.
+        # Imported by name: figures belong to a higher layer and load matplotlib.
         return import_module("princomp.plots").Plots(self)
 
     # ---- the fitted model ----------------------------------------------------------------
@@ -406,7 +409,7 @@ class PCA(
 
     @classmethod
     def _restored(cls, tensors: dict[str, Any], document: dict[str, Any]) -> Self:
-        """The model of a file's contents, all of them checked."""
+        """Restore a model from the contents of a file, all of which are checked."""
         saved = restored(tensors, document)
         model = cls(**saved.parameters._asdict())
         model._schema, model._fitted = saved.schema, saved.result
@@ -461,7 +464,7 @@ class PCA(
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
 
-    # Notebooks that know no bundles use the first; both heed set_config(display="text").
+    # Notebooks without MIME bundles use the first method. Both respect set_config(display="text").
     def _repr_html_inner(self) -> str:
         html: str = super()._repr_html_inner()
         return html + card(self)

@@ -24,7 +24,7 @@ _THRESHOLD = Constraint(
 )
 _DDOF = Constraint(lambda value: value in (0, 1), ("0", "1"))
 _METHODS = {"ED": "covariance_eigh", "SVD": "full"}
-# A full decomposition of the shorter side pays when this share of it is wanted.
+# If more than this share of all components is wanted, a full decomposition is faster.
 _MOST_OF_ALL = 0.2
 
 
@@ -54,7 +54,7 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     ParameterError
         For an invalid threshold, method or ddof.
     ConstantColumnError
-        Naming the columns that cannot be standardised.
+        If columns cannot be standardised; the message names them.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def pca(X: Any, threshold: float = 0.8, method: str = "ED", *, ddof: int = 1) ->
     check_parameter("ddof", ddof, _DDOF)
     X = _held(rows_of(X)[0]) if is_file(X) or callable(X) or isinstance(X, Iterator) else X
     n, p = rows_of(X)[0].shape
-    # The eigenvalues of wide data are found from products of rows: p × p is never needed.
+    # The eigenvalues of wide data are computed from products of rows, without a p × p matrix.
     solver = "row_gram" if method == "ED" and p > n else _METHODS[method]
     model = PCA(scale="unit", svd_solver=solver).fit(X)
     k = for_fraction(model.contribution_rate_, float(threshold), reach=True)
@@ -102,9 +102,9 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
     Raises
     ------
     ShapeError
-        When k is out of range.
+        If k is out of range.
     NotFiniteError
-        With the first place.
+        For NaN or infinity; the message gives the first place.
 
     Examples
     --------
@@ -153,5 +153,5 @@ def svd(X: Any, k: int, *, center: bool = False) -> tuple[FloatArray, FloatArray
 
 
 def _held(data: RowData) -> Any:
-    """Rows in memory, where they come from a source."""
+    """Read the rows of a source into memory; return other rows unchanged."""
     return read_whole(data) if isinstance(data, Source) else data

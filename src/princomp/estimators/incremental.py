@@ -1,4 +1,4 @@
-"""IncrementalPCA: scikit-learn's name for a PCA of rows that come in batches, here exact."""
+"""IncrementalPCA: an exact PCA of rows in batches, with the interface of scikit-learn's class."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from princomp.summaries import SampleWeight
 
 
 class IncrementalPCA(PCA):
-    """A drop-in for :class:`sklearn.decomposition.IncrementalPCA` that approximates nothing.
+    """An exact drop-in replacement for :class:`sklearn.decomposition.IncrementalPCA`.
 
-    It is :class:`~princomp.PCA` with the parameters and attributes of that class. The result
-    of any number of ``partial_fit`` is that of one ``fit``; batches may be of any size from
-    one row on, sparse too, and more components may be asked for than there are rows yet.
+    It is :class:`~princomp.PCA` with the parameters and attributes of that class. Several calls
+    of ``partial_fit`` give the result of one ``fit``. Batches can be sparse and of any size from
+    one row on, and more components can be requested than there are rows so far.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ class IncrementalPCA(PCA):
         None: min(n, p).
     whiten : bool, default=False
     copy : bool, default=True
-        Kept for scikit-learn's sake. The input is never written to.
+        For compatibility with scikit-learn. The input is never changed.
     batch_size : int or None, default=None
-        Kept for scikit-learn's sake: rows are cut into blocks as it suits the processor.
+        For compatibility with scikit-learn. Block sizes are chosen for the processor instead.
     component_names : {"PC", "sklearn"}, default="PC"
         Names of the scores in ``get_feature_names_out`` and in frames: PC1, PC2, …, or those of
         scikit-learn: incrementalpca0, ….
@@ -37,7 +37,7 @@ class IncrementalPCA(PCA):
     Attributes
     ----------
     n_samples_seen_ : int
-        Rows so far.
+        Number of rows so far.
     var_ : ndarray of shape (p,)
         Variances of the columns with divisor n, as in scikit-learn's class.
     batch_size_ : int
@@ -77,12 +77,12 @@ class IncrementalPCA(PCA):
         checkpoint: PathLike | None = None,
         comm: object = None,
     ) -> Self:
-        """Fit to rows; see :meth:`princomp.PCA.fit`, which tells progress and can be resumed.
+        """Fit to rows as :meth:`princomp.PCA.fit` does, without its other options.
 
         Raises
         ------
         ParameterError
-            When ``progress``, ``checkpoint`` or ``comm`` is given.
+            If ``progress``, ``checkpoint`` or ``comm`` is given.
         """
         given = (("progress", progress), ("checkpoint", checkpoint), ("comm", comm))
         for name, value in given:
@@ -107,12 +107,12 @@ class IncrementalPCA(PCA):
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: SampleWeight = None, check_input: bool = True
     ) -> Self:
-        """Add rows; see :meth:`princomp.PCA.partial_fit`. ``check_input`` changes nothing."""
+        """Add rows; see :meth:`princomp.PCA.partial_fit`. ``check_input`` is ignored."""
         self._check_batch_size()
         return super().partial_fit(X, y, sample_weight)
 
     def rescaled(self, scale: Any) -> Self:
-        """Not here: scikit-learn's class has no ``scale``.
+        """Not available: scikit-learn's class has no ``scale``.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class IncrementalPCA(PCA):
 
     @property
     def n_samples_seen_(self) -> int | None:
-        """Rows so far."""
+        """Number of rows so far."""
         n: int | None = self._need_fit().n_samples
         return n
 

@@ -1,4 +1,4 @@
-"""Models from files, and plans: without scikit-learn where an estimator is not needed."""
+"""Loading of models from files, and plans; without scikit-learn if no estimator is needed."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _ESTIMATORS = ("PCA", "IncrementalPCA", "RobustPCA", "KernelPCA")
 
 
 def plan(X: Any, n_components: int | float | str | Rule | None = None, **parameters: Any) -> Plan:
-    """What a fit of ``X`` would do and cost, without doing it.
+    """Plan a fit of ``X``: the route that it would take, and its cost, without fitting.
 
     Parameters
     ----------
     X : array, sparse array, frame, path or source, of shape (n, p)
-        Of a file only what tells its shape is read.
+        Of a file, only enough is read to determine its shape.
     n_components : as for :class:`~princomp.PCA`
     **parameters
-        Others of :class:`~princomp.PCA` that shape the plan, such as ``svd_solver``.
+        Other parameters of :class:`~princomp.PCA` that affect the plan, such as ``svd_solver``.
 
     Returns
     -------
     Plan
-        Prints well; ``to_dict`` and ``to_json`` for programs. A fallback that only the
-        data can ask for is not in it; it is in the model's ``plan_``.
+        Print it, or use ``to_dict`` or ``to_json``. It does not include fallbacks that depend
+        on the values of the data; these are in the model's ``plan_``.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def plan(X: Any, n_components: int | float | str | Rule | None = None, **paramet
 
 
 def load(path: PathLike) -> PCA | IncrementalPCA | RobustPCA | KernelPCA:
-    """Read a model that its method ``save`` wrote, after checking all of it.
+    """Read a model from a file written by ``save``, after checking all of its contents.
 
     Parameters
     ----------
@@ -55,15 +55,15 @@ def load(path: PathLike) -> PCA | IncrementalPCA | RobustPCA | KernelPCA:
     Returns
     -------
     PCA, IncrementalPCA, RobustPCA or KernelPCA
-        What was saved, fitted; it transforms to the same bits.
+        The fitted model. Its scores are the same to the bit as those of the saved model.
 
     Raises
     ------
     InputNotFoundError
-        When there is no such file.
+        If the file does not exist.
     ModelFileError
-        When the file is cut short, changed, of a newer major version or a kind of model that
-        is not known, or no model.
+        If the file is truncated, changed, of a newer major version, of an unknown kind of model,
+        or not a model file.
 
     Examples
     --------
@@ -79,13 +79,13 @@ def load(path: PathLike) -> PCA | IncrementalPCA | RobustPCA | KernelPCA:
 
 
 def load_model(path: PathLike) -> PCAModel | IncrementalPCA | RobustPCA | KernelPCA:
-    """Read a model file as :func:`load` does, but a PCA without its estimator."""
+    """Read a model file as :func:`load` does, but return a PCA without its estimator."""
     kinds: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]]
     kinds = {name: partial(_restored, name) for name in _ESTIMATORS}
     return read(path, {**kinds, "PCA": restored})
 
 
 def _restored(name: str, tensors: dict[str, Any], document: dict[str, Any]) -> Any:
-    """The estimator of a file; its class is imported only here, since some need more libraries."""
+    """Restore an estimator; its class is imported only here, since some need more libraries."""
     estimator = getattr(import_module("princomp"), name)
     return estimator._restored(tensors, document)

@@ -1,4 +1,4 @@
-"""A fitted model in a notebook: scikit-learn's diagram, and under it what was found."""
+"""A fitted model in a notebook: scikit-learn's diagram, and below it a summary of the result."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 # Components with a bar of their own.
 _BARS = 10
-# Products that measuring the residuals may take unasked; the certificate says them when read.
+# Multiplications that may be spent on residuals for the card. Reading certificate_ measures them
+# in any case.
 _QUICK = 1e9
-# Words take the colour of the notebook, light or dark; bars have a contrast of 3 to both.
+# Text has the colour of the notebook, light or dark; bars have a contrast of 3:1 to both.
 _STYLE = """<style>
 .princomp-card { font: 0.875rem/1.5 system-ui, sans-serif; margin: 0.6rem 0; max-width: 36rem; }
 .princomp-card p { margin: 0.25rem 0; }
@@ -76,7 +77,7 @@ def _rule(fitted: Fitted) -> list[str]:
 
 
 def _bars(fitted: Fitted) -> str:
-    """A line for each of the first components, and one for the rest."""
+    """Table with a line for each of the first components, and one for the rest."""
     if not fitted.k:
         return ""
     rates, accumulated = fitted.rates, fitted.spectrum.accumulated
@@ -105,7 +106,7 @@ def _line(name: str, wide: float, rate: float, accumulated: str) -> str:
 
 
 def _certificate(fitted: Fitted, names: list[str] | None) -> str:
-    """How exact it is, in a line, and a line for each doubt."""
+    """A line on the accuracy of the fit, and a line for each doubt."""
     known = "certificate" in fitted.__dict__ or fitted.spectrum.residuals is not None
     if not known and float(fitted.p) ** 2 * fitted.k > _QUICK:
         return "<p>read certificate_ to measure how exact this is: it takes a while</p>"

@@ -1,4 +1,4 @@
-"""Fits whose rows lie on several ranks: one model of all rows, on each rank."""
+"""Fits to rows on several ranks: each rank gets the model of all rows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fit_on_ranks(
         return rows_of_rank(X, sample_weight)._replace(memory=memory)
 
     def lead(rows: RankRows) -> tuple[TableSchema, Any]:
-        # A copy, because the rank with least memory decides how much there is.
+        # A copy, because the rank with the least memory determines the limit.
         leader: Any = copy(estimator)
         leader.memory_limit = rows.memory
         leader.fit(rows, progress=progress)
@@ -65,7 +65,7 @@ def fit_on_ranks(
 
 
 def settings_of(estimator: Any, call: str) -> dict[str, Any]:
-    """What must be the same on all ranks."""
+    """Settings that must be the same on all ranks."""
     parameters = estimator.get_params(deep=False)
     parameters.pop("memory_limit", None)
     names = {"call": call, "estimator": type(estimator).__name__, "version": __version__}
@@ -89,7 +89,7 @@ def refuse_checkpoint(checkpoint: PathLike | None) -> None:
 
 
 def rows_of_rank(X: Any, sample_weight: SampleWeight) -> RankInput:
-    """The rows of this rank, which may have none."""
+    """Open the rows of this rank, which may have none."""
     from princomp.engines import RankInput, empty_input
 
     empty = empty_input(X)

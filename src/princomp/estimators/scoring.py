@@ -22,7 +22,7 @@ def inverse_transform(self: PCA, X: Any) -> Any:
     Raises
     ------
     ShapeError
-        When there are not k scores a row.
+        If there are not k scores per row.
     """
     return self.__fitted_model__().reconstructions(X)
 
@@ -44,17 +44,17 @@ def score(self: PCA, X: Any, y: object = None) -> float:
 
 
 def get_covariance(self: PCA) -> FloatArray:
-    """Model covariance (p, p), in squared units, whitened or not."""
+    """Model covariance (p, p), in squared units; ``whiten`` does not change it."""
     return self._result.covariance().astype(self._result.dtype, copy=False)
 
 
 def get_precision(self: PCA) -> FloatArray:
-    """Inverse of the model covariance (p, p); its pseudo-inverse where it is singular."""
+    """Inverse of the model covariance (p, p); its pseudo-inverse if it is singular."""
     return self._result.precision().astype(self._result.dtype, copy=False)
 
 
 def impute(self: PCA, X: Any) -> Any:
-    """Rows with their missing cells filled by the components; all others stay.
+    """Fill the missing cells of rows by the components; all other cells stay the same.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def impute(self: PCA, X: Any) -> Any:
     Returns
     -------
     ndarray or frame of shape (n, p)
-        In the precision and the units of X; a frame of the same kind for a frame, without the
-        columns that take no part. A row without any cell stays empty.
+        In the precision and the units of X. If X is a frame, a frame of the same kind, without
+        columns that were not in the fit. A row without any known cell stays empty.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def verify(self: PCA, X: Any, sample_weight: SampleWeight = None) -> Certificate
 
     ``certificate_`` measures residuals with the summary that the fit kept, so it cannot show
     what the summary lost. Here each block of rows is centred, scaled and multiplied with the
-    components in float64 (on a device: in its precision).
+    components in float64 (on a device, in its precision).
 
     Parameters
     ----------
@@ -117,10 +117,10 @@ def verify(self: PCA, X: Any, sample_weight: SampleWeight = None) -> Certificate
     Raises
     ------
     ShapeError
-        When the number of rows, or the sum of their weights, is not that of the fit.
+        If the number of rows, or the sum of their weights, is not that of the fit.
     NotFiniteError
     NotAvailableError
-        When missing cells were filled, or the model knows no mean.
+        If missing cells were filled, or the mean is not known.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Files: readers of rows, writers of tables, model files and checkpoints.
+"""Input and output: data readers, table writers, model files and checkpoints.
 
-readers       rows from arrays, sparse matrices, frames, files and pipes
-writers       tables to files and streams, whole or block by block
-model_file    a fitted model in a file, with a checksum for every array
+readers       read rows from arrays, sparse matrices, data frames, files and pipes
+writers       write tables to files and streams, whole or block by block
+model_file    save and load fitted models
 model_schema  schemas: the fields and arrays of each model file
-values        what a field may hold
-model_arrays  arrays with their precision and order, sparse rows in parts
-checked_file  arrays and a JSON document in one file with checksums
+values        which values a field may hold
+model_arrays  keep the dtype and memory order of arrays, split sparse rows into parts
+checked_file  arrays and a JSON document in one file with a checksum
 checkpoint    the state of an interrupted fit
 lock          locks of checkpoints
 atomic        files that are replaced only when complete

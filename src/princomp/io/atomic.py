@@ -20,22 +20,22 @@ from princomp.linalg import uninterrupted
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-# What os.link answers where a file system has no hard links.
+# Error codes of os.link on file systems without hard links.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
-# Complete files that wait for the others of their block: temporary, target, force.
+# Complete files of an all_or_none block that are not renamed yet: (temporary, target, force).
 _waiting: ContextVar[list[tuple[Path, Path, bool]] | None] = ContextVar("_waiting", default=None)
 
-_PART = 200  # characters of a name that its temporary file has, too
-_O_BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
+_PART = 200  # characters of a file's name that the name of its temporary file repeats
+_O_BINARY: int = getattr(os, "O_BINARY", 0)  # without it, Windows would translate line ends
 
 
 def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
     """Make sure, before any work, that every output can be created.
 
-    Nothing is created. A disk may still fill up, and another program may still
-    take a name: ``atomic_write`` looks again.
+    Nothing is created. The disk may still fill up later, and another program may still create
+    a file of that name, so ``atomic_write`` checks again.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
     Raises
     ------
     OutputExistsError
-        Some exist and ``force`` is false; all of them are named.
+        Some files exist and ``force`` is false; the message names all of them.
     OutputError
-        A path is a folder or a device, or its folder cannot be made or written.
+        A path is a folder or a device, or its folder cannot be created or written to.
     ParameterError
         Two outputs have the same path.
     """
@@ -69,16 +69,16 @@ def check_writable(paths: Iterable[PathLike], *, force: bool) -> None:
 
 @contextmanager
 def all_or_none() -> Iterator[None]:
-    """Give the files written inside their names together, after the last one is complete.
+    """Rename the files written in the block to their final names, after all are complete.
 
-    When writing fails, none of them is there and existing files are as they were. An interrupt
-    while names are given waits until all are. Only a failure then, which needs no more space on
-    the disk, leaves some of them; the error lists these.
+    If writing fails, no new file appears and existing files are unchanged. An interrupt during
+    the renaming takes effect after it. Only an error in the renaming itself, which needs no disk
+    space, can leave some of the files in place; the error lists them.
 
     Raises
     ------
     OutputError, OutputExistsError
-        As :func:`atomic_write`.
+        As for :func:`atomic_write`.
     """
     waiting: list[tuple[Path, Path, bool]] = []
     token = _waiting.set(waiting)
@@ -98,18 +98,18 @@ def all_or_none() -> Iterator[None]:
 def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     """Write a file that appears under its name only when it is complete.
 
-    The bytes go to a temporary file in the same folder, are flushed to the disk
-    and only then take the name. After any failure, and after an interrupt, the
-    temporary is gone and an existing file is as it was, byte for byte. (Only
-    ``kill -9`` and a power cut leave the temporary, named ``.NAME.….tmp``;
+    The bytes go to a temporary file in the same folder and are flushed to disk;
+    only then is that file renamed. After an error or an interrupt, the temporary
+    file is deleted and an existing file is unchanged. (Only ``kill -9`` and a
+    power cut leave the temporary file behind, named ``.NAME.….tmp``;
     `remove_leftovers` deletes it.)
-    Missing folders are created. A symbolic link stays, and what it points to is
-    replaced; an existing file's permissions are kept.
+    Missing folders are created. The target of a symbolic link is replaced, not the
+    link; the permissions of an existing file are kept.
 
-    Without ``force``, a file that another program creates meanwhile is not
-    replaced either: the name is taken by ``os.link``, which fails if it exists.
-    File systems without hard links get a check right before the renaming; there a
-    file created within that instant would be replaced.
+    Without ``force``, a file that another program creates in the meantime is not
+    replaced either, because ``os.link`` fails if the name exists. File systems
+    without hard links get a check right before the renaming instead; a file
+    created between that check and the renaming would be replaced.
 
     Parameters
     ----------
@@ -121,19 +121,20 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
     Yields
     ------
     binary file
-        To write to.
+        The file to write to.
 
     Raises
     ------
     OutputExistsError
         The file exists and ``force`` is false.
     OutputError
-        It could not be written: disk full, no permission, …
+        The file could not be written: disk full, no permission, …
     """
     target = _target(path)
     if not force and target.exists():
         raise _exists([target])
-    # Named before it is there: a signal may come right when it has been made.
+    # The name is set before the file exists, so that an interrupt right after its creation
+    # still deletes it.
     temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(6)}.tmp")
     waiting, complete = _waiting.get(), False
     try:
@@ -158,10 +159,11 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
 
 
 def remove_leftovers(path: PathLike) -> None:
-    """Delete the temporary files of writers of ``path`` that were killed.
+    """Delete the temporary files that killed writers of ``path`` left behind.
 
-    Only for a caller that holds a lock on ``path``: a writer at work would lose its file. Names
-    so long that temporary files have only a part of them are left alone.
+    The caller must hold a lock on ``path``, because an active writer would lose its file.
+    Nothing is deleted where the name of ``path`` is too long for temporary files to repeat it
+    in full.
     """
     target = _target(path)
     if len(target.name) > _PART:
@@ -179,7 +181,7 @@ def _prefix(target: Path) -> str:
 
 def _target(path: PathLike) -> Path:
     _refuse_special(Path(path))
-    # Links are followed here, since renaming would replace the link itself.
+    # Follow links here, because renaming would replace the link itself.
     return Path(os.path.realpath(path))
 
 
@@ -207,7 +209,7 @@ def _refuse_special(target: Path) -> None:
     try:
         mode = target.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        return  # what its folder lacks is found later, and said better
+        return  # problems with the folder are reported later, with a better message
     except OSError as error:
         raise _failed(target, error) from error
     if not stat.S_ISREG(mode):
@@ -235,7 +237,7 @@ def _refuse_folder(target: Path) -> None:
 
 
 def _created(temporary: Path, target: Path) -> BinaryIO:
-    # Not tempfile: its files are private (0600), while an output follows the umask …
+    # tempfile is not used, because its files are private (0600): an output follows the umask …
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_BINARY, 0o666)
     with contextlib.suppress(OSError):
         # … or keeps the permissions of the file it replaces.
@@ -267,8 +269,8 @@ def _publish(temporary: Path, target: Path, force: bool) -> None:
             if target.exists():
                 raise _exists([target]) from error
             os.replace(temporary, target)
-    # The name is in the folder, so the folder is flushed too; where a system cannot
-    # (Windows, some network drives), the file itself is on the disk all the same.
+    # The folder holds the name, so the folder is flushed too. Where the system cannot do that
+    # (Windows, some network drives), the file's contents are on disk all the same.
     with contextlib.suppress(OSError):
         folder = os.open(target.parent, os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
-"""Files of arrays and one document, every byte checked; no pickle.
+"""Files of arrays and one document, protected by a checksum, without pickle.
 
-The layout is that of safetensors with the document as JSON in its metadata. The checksum
-is the SHA-256 of the whole file with the checksum's own digits set to zero, so that no
+The layout is that of safetensors, with the document as JSON in its metadata. The checksum
+is the SHA-256 of the whole file with the checksum's own digits set to zero, so any
 changed byte is found. Models and checkpoints are such files.
 """
 
@@ -25,12 +25,12 @@ from princomp.errors import DataError, InputNotFoundError, PrincompError
 
 _CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _ZEROS = b"0" * 64
-# The header holds names and plain values only; a longer one is not ours.
+# The header holds only names and plain values; a longer one is not from princomp.
 _LONGEST_HEADER = 64 * 2**20
 
 
 class Kind(NamedTuple):
-    """A kind of file: format, version, name in messages, error, and hints on how to make one."""
+    """A kind of file: format, version, name and error class for messages, and two hints."""
 
     format: str
     major: int
@@ -44,8 +44,8 @@ class Kind(NamedTuple):
 def content_of(
     kind: Kind, arrays: Mapping[str, NDArray[np.generic]], document: Mapping[str, Any]
 ) -> bytearray:
-    """The bytes of a file."""
-    # safetensors writes the memory of an array, so Fortran order would be lost.
+    """Return the bytes of a file that holds the arrays and the document."""
+    # safetensors copies an array's memory as it is, so arrays in Fortran order are converted.
     plain = {name: np.ascontiguousarray(array, dtype="<f8") for name, array in arrays.items()}
     metadata = {
         "format": kind.format,
@@ -60,12 +60,12 @@ def content_of(
 
 
 def read_content(kind: Kind, name: str) -> bytes:
-    """All bytes of a file that begins as one of this kind does.
+    """Read a file if it starts as a file of this kind; otherwise return its first nine bytes.
 
     Raises
     ------
     InputNotFoundError
-        When there is no such file, or it may not be read.
+        When there is no such file, or it cannot be read.
     """
     path, place = Path(name), {"file": name}
     try:
@@ -76,7 +76,7 @@ def read_content(kind: Kind, name: str) -> bytes:
             )
         with path.open("rb") as stream:
             start = stream.read(9)
-            # Other files may be large: they are not read.
+            # Files of other kinds may be large, so they are not read in full.
             return start + (stream.read() if start[8:] == b"{" else b"")
     except PrincompError:
         raise
@@ -94,12 +94,12 @@ def read_content(kind: Kind, name: str) -> bytes:
 
 
 def opened(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arrays and document of a file whose every byte is as it was written.
+    """Verify the checksum of a file's contents, and return the arrays and the document.
 
     Raises
     ------
     DataError
-        Of the kind's class, without the file's name; ``refusal`` adds it.
+        The error class of the kind. The message lacks the file's name; ``refusal`` adds it.
     """
     length = _header_length(content, kind)
     start, stop = _checksum_span(content, kind)
@@ -124,7 +124,7 @@ def opened(kind: Kind, content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     return safetensors.numpy.load(content), json.loads(metadata["document"])
 
 
-# What malformed contents make Python and safetensors raise.
+# Errors that Python and safetensors raise for malformed contents.
 _RAISED = (
     PrincompError,
     SafetensorError,
@@ -140,7 +140,7 @@ _RAISED = (
 
 @contextmanager
 def refusal(kind: Kind, name: str) -> Iterator[None]:
-    """Raise the kind's error, with the file, for any error that malformed contents cause."""
+    """Turn any error that malformed contents cause into the kind's error with the file's name."""
     try:
         yield
     except kind.error as error:
@@ -159,7 +159,7 @@ def refusal(kind: Kind, name: str) -> Iterator[None]:
 
 
 def _ordered(content: bytes, kind: Kind) -> bytearray:
-    """Sort the header of a file: safetensors writes metadata in any order."""
+    """Sort the header of a file, because safetensors writes metadata in arbitrary order."""
     stop = 8 + _header_length(content, kind)
     header = json.dumps(json.loads(content[8:stop]), sort_keys=True, separators=(",", ":"))
     header += " " * (-len(header) % 8)  # arrays start on a multiple of eight

@@ -1,8 +1,8 @@
 """Checkpoints: the state of a fit in a file, from which an interrupted run resumes.
 
-A checkpoint holds the summaries of the passes that are done, the summary of the current pass so
-far, and the number of its next row. The rest of a fit depends on these alone, so a resumed run
-gives the same bits as one that was never interrupted.
+A checkpoint holds the summaries of the finished passes over the rows, the summary of the current
+pass so far, and the number of the next row. The rest of a fit depends only on these, so a resumed
+run gives bit-identical results to one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _CHECKPOINT = Kind(
     "delete it and start again",
 )
 _STATES = {**KINDS, "images": Images}
-# Written at most this many seconds apart; sooner where writing takes no more than a share.
+# Seconds between two saves, at most; less where saving takes no more than this share of the time.
 _EVERY, _SHARE = 30.0, 0.02
 
 
 class State(NamedTuple):
-    """A pass so far: the next row, the summary of the rows before it, and how many were dropped."""
+    """A pass so far: its next row, the summary of the rows before it, and how many were dropped."""
 
     row: int
     summary: Any
@@ -52,37 +52,37 @@ class Checkpoint:
     ----------
     path : path
     run : dict
-        Inputs, columns and parameters, as plain values. A file of another run is refused, and
-        the message names the first difference.
+        Inputs, columns and parameters of the run, as plain values. The checkpoint of another
+        run is refused with a message that names the first difference.
     command : dict
-        Stored as it is; resumes the run.
+        The command that resumes the run; stored as it is.
     limit : int
-        Bytes of memory that the run may take. It shapes a plan, so a resumed run keeps
-        the limit of the first.
+        Bytes of memory that the run may use. The plan of a fit depends on it, so a resumed run
+        keeps the limit of the first run.
 
     Raises
     ------
     InUseError
-        Another run holds it.
+        Another run uses the checkpoint.
     CheckpointError
-        It is damaged, or of another run.
+        The checkpoint is damaged, or belongs to another run.
     OutputError
-        It cannot be written there.
+        The checkpoint cannot be written at this path.
     """
 
     def __init__(
         self, path: PathLike, run: dict[str, Any], command: dict[str, Any] | None, limit: int
     ) -> None:
-        # Where it is now: the folder may be changed before the run is over, and renaming
-        # would replace a link instead of what it points to.
+        # The absolute path without links: the working directory may change before the run ends,
+        # and renaming would replace a link instead of its target.
         self.path = _real(path)
         self._run = json.loads(json.dumps(run))  # tuples become lists, as they will in the file
         self._command, self.limit = command, limit
         self._done: list[State] = []
         self._open: State | None = None
-        self._read = 0  # passes that were asked for again since the file was opened
+        self._read = 0  # passes begun since the file was opened
         self._cost, self._saved = 0.0, time.monotonic()
-        self._whole = False  # whether the file is there and good, worth keeping as ``PATH~``
+        self._whole = False  # whether the file exists and is valid, so worth keeping as ``PATH~``
         check_writable(Checkpoint.files(self.path), force=True)
         self._lock = Lock(self.path)
         try:
@@ -96,17 +96,17 @@ class Checkpoint:
     # ---- the passes ---------------------------------------------------------------------
 
     def begin(self) -> State | None:
-        """Start the next pass, and return its state if it was started before."""
+        """Start the next pass, and return its stored state if there is one."""
         self._read += 1
         if self._read <= len(self._done):
             return self._done[self._read - 1]
         return self._open
 
     def advance(self, state: State) -> None:
-        """Record that rows were added, and write the file if the last time is long ago."""
+        """Record that rows were added, and save if the last save was long ago."""
         self._open = state
         since = time.monotonic() - self._saved
-        # Also where the clock has gone back.
+        # Save also if the clock went back.
         if not 0 <= since < min(_EVERY, max(self._cost / _SHARE, _EVERY / 30)):
             self.save()
 
@@ -136,8 +136,8 @@ class Checkpoint:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            # Only now, so that a full disk leaves both generations as they are; and never a
-            # damaged file over the good one that the run went on from.
+            # Rename the previous file only now, so that a full disk leaves both files unchanged.
+            # A damaged file must not replace the valid ``PATH~`` that the run resumed from.
             if self._whole:
                 self._whole = False
                 os.replace(self.path, _older(self.path))
@@ -146,19 +146,19 @@ class Checkpoint:
         self._cost = self._saved - began
 
     def close(self) -> None:
-        """Release the file, which is kept."""
+        """Release the lock; the file is kept."""
         self._lock.release()
 
     @staticmethod
     def files(path: PathLike) -> tuple[Path, Path, Path]:
-        """Files of a run: the checkpoint, the previous one, and the lock."""
+        """Paths of the checkpoint, the previous checkpoint, and the lock."""
         path = _real(path)
         return path, _older(path), lock_of(path)
 
     @staticmethod
     @contextmanager
     def held(path: PathLike) -> Iterator[None]:
-        """Lock a checkpoint whose fit is done, while the results are written.
+        """Lock the checkpoint of a finished fit while the results are written.
 
         Raises
         ------
@@ -172,9 +172,9 @@ class Checkpoint:
 
     @staticmethod
     def remove(path: PathLike) -> None:
-        """Delete a checkpoint, the previous one and the lock, once the run is finished."""
+        """Delete a checkpoint, the previous checkpoint and the lock, after the run is finished."""
         for name in Checkpoint.files(path):
-            if not _is_model(name):  # the model was saved under the name of the checkpoint
+            if not _is_model(name):  # the model may be saved under the name of the checkpoint
                 name.unlink(missing_ok=True)
 
     # ---- the file -----------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Checkpoint:
         Raises
         ------
         CheckpointError
-            When it was not written by the command line.
+            When the checkpoint was not written by the command line.
         """
         _, _, document = _newest(Path(path))
         with refusal(_CHECKPOINT, str(path)):
@@ -206,7 +206,7 @@ class Checkpoint:
         with refusal(_CHECKPOINT, str(self.path)):
             self._refuse_another(document["run"])
             self.limit = int(document["limit"])
-            if self._command is None:  # a program goes on with a run of the command line
+            if self._command is None:  # a Python program resumes a run of the command line
                 self._command = document["command"]
             states = [
                 State(
@@ -225,7 +225,7 @@ class Checkpoint:
         for word in dict.fromkeys([*self._run, *run]):
             if self._run.get(word) != run.get(word):
                 was, now = _difference(run.get(word), self._run.get(word))
-                # The words of these two are names of files and columns, which stay as they are.
+                # Differences in these two are names of files and columns, not parameters.
                 place = {} if word in ("input", "columns") else {"parameter": word}
                 raise CheckpointError(
                     f"it belongs to another run: {word} was {was} and is {now}",
@@ -236,7 +236,7 @@ class Checkpoint:
 
 
 def _difference(was: object, now: object) -> tuple[str, str]:
-    """The first entry that differs, shortened."""
+    """The first entry that differs, before and now, shortened."""
     if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         was, now = next((a, b) for a, b in zip(was, now, strict=True) if a != b)
     shown = [
@@ -254,8 +254,8 @@ def _real(path: PathLike) -> Path:
 
 
 def _newest(path: Path) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-    """The newest readable file, the checkpoint or the previous one, and its contents."""
-    # The file itself is missing if a run was killed between two renamings.
+    """Path and contents of the checkpoint, or of the previous one if it cannot be read."""
+    # The checkpoint is missing if a run was killed between the two renamings of a save.
     names = [name for name in (path, _older(path)) if os.path.lexists(name)]
     errors = []
     for name in names or [path]:

@@ -11,7 +11,7 @@ from princomp.errors import InUseError, OutputError
 
 
 def lock_of(path: Path) -> Path:
-    """The file that locks a checkpoint."""
+    """Path of the lock file of a checkpoint."""
     return path.with_name(path.name + ".lock")
 
 
@@ -21,9 +21,9 @@ class Lock:
     Raises
     ------
     InUseError
-        Another process has it.
+        Another process holds the lock.
     OutputError
-        It cannot be created.
+        The lock file cannot be created.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,7 +62,7 @@ class Lock:
 
     @property
     def held(self) -> bool:
-        """Whether no other run can work on the checkpoint; False where there are no locks."""
+        """Whether this run holds the lock; False where the system supports no locks."""
         return self._handle is not None
 
     def release(self) -> None:

@@ -1,7 +1,7 @@
 """Arrays of a model file: their dtype and memory layout, name prefixes, and sparse rows.
 
-A file holds float64 arrays in C order. Products of the same numbers in another precision or order
-differ in their last bits, so a model restores both.
+A file holds float64 arrays in C order. Matrix products of the same numbers in another dtype or
+memory order differ in their last bits, so loading a model restores both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from princomp.io.model_schema import Arrays
 from princomp.io.values import Values
 from princomp.summaries import is_sparse
 
-# dtype and order, by array.
+# dtype and memory order of each array, by its name.
 Layouts: TypeAlias = dict[str, list[str]]
 
 _DTYPES = ("float32", "float64", "int32", "int64")
@@ -38,18 +38,19 @@ LAYOUTS = Values(
 
 
 def layouts_of(arrays: Arrays) -> Layouts:
-    """The dtype and order of each array that is not float64 in C order."""
+    """The dtype and memory order of each array that is not float64 in C order."""
     found = {name: [array.dtype.name, _order(array)] for name, array in arrays.items()}
     return {name: layout for name, layout in found.items() if layout != _USUAL}
 
 
 def with_layouts(tensors: Arrays, layouts: Layouts) -> Arrays:
-    """Convert arrays of a file to the dtype and order that they had; all of them are finite.
+    """Convert the arrays of a file to the dtype and memory order that they had when saved.
 
     Raises
     ------
     ModelFileError
-        A dtype cannot hold the numbers, or a layout is of an array that is missing.
+        A dtype cannot hold the numbers, a number is not finite, or the array of a layout is
+        missing.
     """
     if not set(layouts) <= set(tensors):
         raise ModelFileError(f"it has layouts of arrays {sorted(layouts)}, not {sorted(tensors)}")
@@ -66,18 +67,18 @@ def with_layouts(tensors: Arrays, layouts: Layouts) -> Arrays:
 
 
 def prefixed(name: str, arrays: Mapping[str, NDArray[np.generic]]) -> Arrays:
-    """Arrays with a prefix to their names."""
+    """Add the prefix ``name.`` to the names of arrays."""
     return {f"{name}.{key}": array for key, array in arrays.items()}
 
 
 def take_prefixed(arrays: Arrays, name: str) -> Arrays:
-    """Remove the arrays with a prefix, and return them without it."""
+    """Remove the arrays with the prefix ``name.``, and return them without the prefix."""
     found = [key for key in arrays if key.startswith(f"{name}.")]
     return {key.removeprefix(f"{name}."): arrays.pop(key) for key in found}
 
 
 def pack_rows(name: str, rows: NDArray[np.generic] | sp.csr_array | None) -> Arrays:
-    """Rows as arrays: dense ones as they are, sparse ones as the three parts of a CSR array."""
+    """Store rows as arrays: one for dense rows, the three parts of a CSR array for sparse rows."""
     if rows is None:
         return {}
     if is_sparse(rows):
@@ -88,12 +89,14 @@ def pack_rows(name: str, rows: NDArray[np.generic] | sp.csr_array | None) -> Arr
 def unpack_rows(
     arrays: Arrays, name: str, n: int | None, p: int
 ) -> NDArray[np.floating] | sp.csr_array:
-    """Remove rows (n, p) from the arrays that :func:`pack_rows` made, and return them.
+    """Remove the arrays that :func:`pack_rows` made, and return the (n, p) rows they hold.
+
+    Any number of rows is allowed where n is None.
 
     Raises
     ------
     ModelFileError
-        They are missing, or not n rows of p finite numbers; any number of rows where n is None.
+        The arrays are missing, or are not n rows of p finite numbers.
     """
     names = {key for key in arrays if key.partition(".")[0] == name}
     rows: NDArray[np.floating] | sp.csr_array

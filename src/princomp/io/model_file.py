@@ -1,7 +1,7 @@
-"""Write and read model files, every byte checked; see :mod:`~princomp.io.checked_file`.
+"""Write and read model files with a checksum; see :mod:`~princomp.io.checked_file`.
 
-The field ``estimator`` of the document names the estimator, whose own module makes, checks and
-reads the arrays and the document.
+The field ``estimator`` of the document names the estimator. The module of that estimator makes,
+checks and reads the arrays and the document.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from princomp.io.model_schema import Arrays, Document
 
 T = TypeVar("T")
 
-# A reader refuses another major version; a minor one only adds what may be ignored.
+# Readers refuse another major version; a new minor version only adds fields they may ignore.
 _MODEL = Kind(
     "princomp.model",
     1,
@@ -31,14 +31,14 @@ _MODEL = Kind(
 
 
 def write(path: PathLike, arrays: Arrays, document: Document, *, overwrite: bool) -> None:
-    """Write a fitted model, atomically: on failure an older file stays as it was.
+    """Write a fitted model atomically: on failure, an existing file is unchanged.
 
     Parameters
     ----------
     path : path
     arrays : dict of str to array
     document : dict
-        Plain values; ``estimator`` among them.
+        Plain values, including ``estimator``.
     overwrite : bool
 
     Raises
@@ -54,28 +54,28 @@ def write(path: PathLike, arrays: Arrays, document: Document, *, overwrite: bool
 
 
 def read(path: PathLike, kinds: Mapping[str, Callable[[Arrays, Document], T]]) -> T:
-    """Read a model file, after checking all of it.
+    """Check a model file and read it.
 
     Parameters
     ----------
     path : path
     kinds : mapping of str to callable
-        By the name of an estimator, a function that makes one of its arrays and document, and
-        raises an error if they are not valid.
+        For each estimator name, a function that makes the estimator from the arrays and the
+        document, and raises an error if they are not valid.
 
     Raises
     ------
     InputNotFoundError
         When there is no such file.
     ModelFileError
-        When the file is cut short, changed, of a newer major version or an estimator that is
-        not known, or no model.
+        When the file is cut short, was changed, is not a model, has another major version, or
+        holds an unknown estimator.
     """
     name = os.fspath(path)
     content = read_content(_MODEL, name)
     with refusal(_MODEL, name):
         tensors, document = opened(_MODEL, content)
-        # Files of formats 1.0 and 1.1 hold a PCA and do not say so.
+        # Files of formats 1.0 and 1.1 always hold a PCA and have no field "estimator".
         kind = document.get("estimator", "PCA")
         if kind not in kinds:
             raise ModelFileError(

@@ -1,7 +1,7 @@
 """Schemas of model files: which fields and arrays a model has, and what each may hold.
 
-A schema writes a model as a document of plain values and arrays by name, and checks both before
-anything that a file holds is used.
+A schema turns a model into a document of plain values and a dict of arrays. It also checks the
+document and the arrays of a file before they are used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from princomp.errors import ModelFileError, ParameterError
 from princomp.io.values import Values
 
-# A document as JSON gives it, and arrays by name.
+# A parsed JSON document, and arrays by name.
 Document: TypeAlias = dict[str, Any]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -32,11 +32,11 @@ class Field(NamedTuple):
     Parameters
     ----------
     values : Values
-        What it may hold.
+        The values it may hold.
     source : str, optional
         Attribute path of the value in the object that is written; the field's name by default.
     default : object, optional
-        The value in files of older versions, which lack the field.
+        The value for files of older versions, which lack the field.
     """
 
     values: Values
@@ -53,16 +53,17 @@ class Array(NamedTuple):
     Parameters
     ----------
     shape : str
-        Names of its sizes, separated by spaces, such as "n k". Sizes of the same name are equal.
+        Names of its dimensions, separated by spaces, such as "n k". Dimensions of the same name
+        have the same size in all arrays.
     source : str, optional
         Attribute path of the array in the object that is written; its name by default.
     optional : bool
-        The file has it only where it is not None.
+        Whether the array may be None; it is then left out of the file.
     sign : {"any", "not negative", "positive"}
     infinite : bool
         Whether it may hold infinite values; it never holds NaN.
     dtype : numpy dtype, optional
-        float32 or float64 by default.
+        Required dtype; by default any floating-point dtype.
     """
 
     shape: str
@@ -87,7 +88,7 @@ class Array(NamedTuple):
 
 
 def from_size(size: int) -> range:
-    """Sizes from this one on."""
+    """All sizes of at least ``size``."""
     return range(size, sys.maxsize)
 
 
@@ -102,7 +103,7 @@ class Schema:
     arrays: Mapping[str, Array]
 
     def document(self, source: object, **values: object) -> Document:
-        """Fields of an object; ``values`` are those that are not attributes of it."""
+        """Collect the fields of an object; ``values`` gives those that are not its attributes."""
         found = {
             name: values[name] if name in values else attrgetter(field.source or name)(source)
             for name, field in self.fields.items()
@@ -113,7 +114,7 @@ class Schema:
         }
 
     def arrays_of(self, source: object) -> Arrays:
-        """Arrays of an object, without optional ones that it does not have."""
+        """Collect the arrays of an object, without optional ones that are None."""
         found = {
             name: attrgetter(array.source or name)(source) for name, array in self.arrays.items()
         }
@@ -124,12 +125,12 @@ class Schema:
         }
 
     def checked(self, document: object) -> Document:
-        """The fields of a document, with defaults; those not in the schema are left out.
+        """Check a document; return its fields with defaults, without those not in the schema.
 
         Raises
         ------
         ModelFileError
-            A field is missing, or holds what it may not hold.
+            A field is missing, or its value is not allowed.
         """
         if not isinstance(document, dict):
             raise ModelFileError(f"it must have an object with fields, got {document!r}")
@@ -144,13 +145,14 @@ class Schema:
         return found
 
     def check_arrays(self, arrays: Arrays, sizes: Mapping[str, int | range]) -> None:
-        """Compare arrays with the schema: names, shapes and values.
+        """Check the names, shapes and values of arrays against the schema.
 
         Parameters
         ----------
         arrays : dict of str to array
         sizes : mapping of str to int or range
-            Sizes that are known. Others are those of the first array that has them.
+            Known size or allowed range of each dimension. The first array with a dimension
+            fixes its size for the other arrays.
 
         Raises
         ------
@@ -176,7 +178,7 @@ def _allowed(values: Values, value: object) -> bool:
 def _check_shape(
     name: str, shape: tuple[int, ...], names: list[str], known: dict[str, int | range]
 ) -> None:
-    """Compare a shape with its schema, and note the sizes that it settles."""
+    """Check a shape against its schema, and add the sizes that it fixes to ``known``."""
     fits = len(shape) == len(names)
     for size, length in zip(names, shape, strict=False):
         allowed = known.get(size, from_size(0))
@@ -189,7 +191,7 @@ def _check_shape(
 
 
 def plain(name: str, value: object) -> object:
-    """A parameter as JSON can hold it.
+    """Return a parameter as a value that JSON can hold.
 
     Raises
     ------

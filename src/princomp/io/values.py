@@ -1,4 +1,4 @@
-"""What the fields of a model file may hold."""
+"""Which values the fields of a model file may hold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Values(NamedTuple):
-    """What a field may hold: in words, and as a test, which may raise for other values."""
+    """The values a field may hold: a description and a test, which may raise on wrong types."""
 
     words: str
     allows: Callable[[Any], bool]
@@ -20,7 +20,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def at_least(least: float) -> Values:
-    """Finite numbers from ``least`` on."""
+    """Finite numbers of at least ``least``."""
     return Values(f"a number ≥ {least}", lambda value: _is_number(value) and value >= least)
 
 
@@ -30,19 +30,19 @@ def above(bound: float) -> Values:
 
 
 def integer(least: int) -> Values:
-    """Integers from ``least`` on."""
+    """Integers of at least ``least``."""
     return Values(f"an integer ≥ {least}", lambda value: type(value) is int and value >= least)
 
 
 def one_of(*values: str) -> Values:
-    """One of some texts."""
+    """One of the given strings."""
     return Values(
         f"one of {', '.join(values)}", lambda value: isinstance(value, str) and value in values
     )
 
 
 def with_keys(*keys: str) -> Values:
-    """An object that has these keys."""
+    """A JSON object that has at least these keys."""
     return Values(
         f"an object with {', '.join(keys)}",
         lambda value: isinstance(value, dict) and set(keys) <= set(value),
@@ -50,7 +50,7 @@ def with_keys(*keys: str) -> Values:
 
 
 def optional(values: Values) -> Values:
-    """These values, or null."""
+    """The given values, or null."""
     return Values(f"{values.words} or null", lambda value: value is None or values.allows(value))
 
 

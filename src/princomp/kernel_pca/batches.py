@@ -34,10 +34,10 @@ def _if_rows_can_be_added(method: M) -> M:
 
 @_if_rows_can_be_added
 def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None) -> K:
-    """Add rows. The feature map and the divisors of ``scale`` are made from the first ones.
+    """Add rows. The first call makes the feature map and the divisors of ``scale``.
 
-    The landmarks are some of the first rows: pass many at first, or ``landmarks`` as an
-    array. Nothing is solved here; reading an attribute does that.
+    Landmarks are chosen from the rows of the first call: pass many rows there, or ``landmarks``
+    as an array. Components are not computed here, but when an attribute is read.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight =
     ShapeError
         If the first rows are fewer than the landmarks.
     NotFiniteError, ParameterError
-        Then nothing was added.
+        Then no row was added.
     """
     parameters = _addable(self, "partial_fit")
     fitted = self.__dict__.get("_fitted")
@@ -76,7 +76,7 @@ def partial_fit(self: K, X: Any, y: object = None, sample_weight: SampleWeight =
 
 @_if_rows_can_be_added
 def forget(self: K, X: Any, y: object = None, sample_weight: SampleWeight = None) -> K:
-    """Remove rows that were added before; the feature map stays.
+    """Remove rows that were added before; the feature map does not change.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def merge(self: K, other: KernelPCA) -> K:
     Raises
     ------
     ParameterError
-        If the feature maps differ: their images have other coordinates.
+        If the feature maps differ: the coordinates of their images are then not comparable.
     NotAvailableError
         Without an approximation.
     """
@@ -133,7 +133,7 @@ def merge(self: K, other: KernelPCA) -> K:
 
 
 def _addable(model: KernelPCA, method: str) -> KernelParameters:
-    """Refuse fits to which no rows can be added."""
+    """Return the parameters of a model, or raise if rows cannot be added to it."""
     parameters = model._parameters()
     if "_fitted" in model.__dict__:
         _image_fit(model, method)

@@ -1,4 +1,4 @@
-"""What the file of a KernelPCA holds: a fit as arrays and a document of plain values, and back.
+"""KernelPCA in model files: conversion to arrays and a document of plain values, and back.
 
 A precomputed kernel matrix is left out: scores of new rows need only their kernel with the rows
 of the fit.
@@ -27,14 +27,14 @@ from princomp.linalg import number_of
 
 
 class Kept(NamedTuple):
-    """What a file holds: a fit, the learned pre-image, and the linear PCA that fills cells."""
+    """Parts of a model in a file: fit, learned pre-image, linear PCA that fills missing cells."""
 
     fitted: KernelFit
     learned: Ridge | None
     filler: PCA | None
 
 
-_ARRAY = {"array": True}  # stands for a parameter that is an array of the file
+_ARRAY = {"array": True}  # placeholder of a parameter that is stored as an array
 _PCA = values.Values("the document of a PCA", lambda value: value["estimator"] == "PCA")
 _SCHEMA = Schema(
     {
@@ -84,7 +84,7 @@ def described(
     Raises
     ------
     ParameterError
-        For what no file can hold, such as a kernel that is a Python function.
+        For a model that cannot be stored, such as one whose kernel is a Python function.
     """
     fitted = kept.fitted
     _check_kernel(parameters["kernel"], fitted.kernel)
@@ -187,7 +187,7 @@ def _restored_images(own: Arrays, images: Arrays, words: Document) -> ImageFit:
 
 
 def _restored_pca(document: Document | None, arrays: Arrays) -> Any:
-    """A PCA within the file, all of it checked as in a file of its own; None for none."""
+    """Restore a PCA in the file with the checks of a file of its own; None if there is none."""
     if document is None:
         if arrays:
             raise ModelFileError(f"it holds arrays {sorted(arrays)} of a PCA that is not there")
@@ -202,7 +202,7 @@ def _restored_ridge(arrays: Arrays, function: KernelFunction, k: int, p: int) ->
 
 
 def _check_kernel(kernel: Any, function: KernelFunction) -> None:
-    """Refuse a kernel that is a Python function, or another than that of the fit."""
+    """Refuse a kernel that is a Python function or differs from that of the fit."""
     if function.call is not None:
         raise ParameterError(
             "a kernel that is a Python function cannot be saved in a model file",
@@ -220,10 +220,10 @@ def _check_kernel(kernel: Any, function: KernelFunction) -> None:
 def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(parameters)
     if not isinstance(parameters["landmarks"], str):
-        parameters["landmarks"] = _ARRAY  # those of the map
+        parameters["landmarks"] = _ARRAY  # stored with the map
     parameters["random_state"] = number_of(parameters["random_state"])
     if not isinstance(parameters["scale"], str | None):
-        parameters["scale"] = _ARRAY  # those of the kernel
-    # Named kernels take none: they are of a function, which no file holds.
+        parameters["scale"] = _ARRAY  # stored with the kernel
+    # Only kernels that are Python functions have these, and they cannot be stored.
     parameters["kernel_params"] = None
     return {name: plain(name, value) for name, value in parameters.items()}

@@ -1,4 +1,4 @@
-"""KernelPCA: scikit-learn's conventions around exact fits and fits by images."""
+"""KernelPCA: an estimator with scikit-learn's conventions for exact and approximate fits."""
 
 from __future__ import annotations
 
@@ -46,21 +46,22 @@ class KernelPCA(
 ):
     """Principal component analysis in the feature space of a kernel.
 
-    A drop-in for :class:`sklearn.decomposition.KernelPCA` (Schölkopf, Smola & Müller 1998): its
-    parameters, attributes and methods keep their names and meanings. The n × n kernel matrix is
-    never needed whole, and with an approximation nothing of order n is.
+    A drop-in replacement for :class:`sklearn.decomposition.KernelPCA` (Schölkopf, Smola & Müller
+    1998): its parameters, attributes and methods keep their names and meanings. For a few
+    components the n × n kernel matrix need not fit in memory, and with an approximation nothing
+    of order n has to.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        Number of components; a fraction in (0, 1): the fewest whose accumulated rate exceeds
-        it; None: all whose eigenvalue is not zero.
+        Number of components. A fraction in (0, 1) keeps the fewest components whose accumulated
+        rate exceeds it; None keeps all components whose eigenvalue is not zero.
     kernel : str or callable, default="linear"
         "linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "chi2", "additive_chi2",
         "precomputed", or a function of two rows.
     gamma : float, "median" or None, default=None
-        γ of kernels that have it; None is 1/p, "median" 1/(2 m²) with the median distance m
-        between rows.
+        γ of the kernels that have it. None means 1/p; "median" means 1/(2 m²), where m is the
+        median distance between rows.
     degree, coef0 : float, default=3, 1
         For "poly"; "sigmoid" also uses coef0.
     kernel_params : dict, optional
@@ -70,51 +71,53 @@ class KernelPCA(
     fit_inverse_transform : bool, default=False
         Equivalent to ``pre_image="ridge"``.
     eigen_solver : {"auto", "dense", "arpack", "randomized"}, default="auto"
-        "dense" is LAPACK; the other names all mean a search that ends when each residual is
-        small enough. "auto" decides by size.
+        "dense" uses LAPACK; "arpack" and "randomized" both mean a search that ends when each
+        residual is small enough. "auto" decides by size.
     tol : float, default=0
-        Residual, relative to the first eigenvalue, at which the search may stop; 0 is what
-        rounding allows.
+        Residual, relative to the first eigenvalue, at which the search may stop; 0 means the
+        smallest that rounding allows.
     max_iter, iterated_power
         For compatibility with scikit-learn: the search ends at a residual.
     copy_X : bool, default=True
-        Keep a copy of the rows: an exact fit needs them for ``transform``, and changes to X
-        would reach it. X itself is never written to.
+        Keep a copy of the rows, which an exact fit needs for ``transform``. Without the copy,
+        later changes to X would change the model. X itself is never modified.
     remove_zero_eig : bool, default=False
         Leave out components whose eigenvalue is zero, as ``n_components=None`` does.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of landmarks and random features; None is 0. A generator gives another seed to
-        each fit. All else is deterministic.
+        Seed of landmarks and random features; None means 0. A generator gives each fit a
+        different seed. Everything else is deterministic.
     n_jobs : int, optional
         Maximum number of threads; all processors by default.
     approximation : {None, "nystrom", "features"}, default=None
-        None is exact. "nystrom": rows are represented by their kernel with some of them, the
-        landmarks. "features": random Fourier features for "rbf" and "laplacian", sketches for
-        "poly". Both map rows to images, which are summed block by block: rows may be files,
-        streams, tables of Dask and Spark or rows of ranks, and be added by ``partial_fit``.
+        None is exact. "nystrom": each row is represented by its kernel with some of the rows,
+        the landmarks. "features": random Fourier features for "rbf" and "laplacian", sketches
+        for "poly". Both map rows to images, which are summed block by block, so rows may come
+        from files, streams, tables of Dask and Spark or several ranks, and ``partial_fit`` can
+        add more.
     n_landmarks : int or "auto", default="auto"
-        Landmarks, or random features. "auto" doubles them until the estimated error is
-        within ``approximation_tol``.
+        Number of landmarks or of random features. "auto" doubles it until the estimated error
+        is within ``approximation_tol``.
     landmarks : {"uniform", "kmeans", "leverage"} or array of shape (m, p), default="uniform"
         How landmarks are chosen, or the landmarks themselves.
     approximation_tol : float, default=0.01
-        Share of the variance that may be missing (Nyström), or relative error of the kernel
-        matrix (features), by estimate.
+        Largest estimated error: the share of the variance that is missing (Nyström), or the
+        relative error of the kernel matrix (features).
     pre_image : {None, "ridge", "fixed_point", "distance"}, default=None
-        How ``inverse_transform`` finds rows: the map that ridge regression learns (Bakır,
-        Weston & Schölkopf 2004), Mika et al.'s (1999) iteration, or Kwok and Tsang's (2004)
-        distances to neighbours. For the linear kernel all are the exact inverse.
+        How ``inverse_transform`` finds rows: "ridge" learns a map by ridge regression (Bakır,
+        Weston & Schölkopf 2004), "fixed_point" is the iteration of Mika et al. (1999), and
+        "distance" uses distances to neighbours (Kwok & Tsang 2004). For the linear kernel, all
+        of them are the exact inverse.
     n_neighbors : int, default=10
-        Number of nearest points for ``pre_image="distance"`` and the start of "fixed_point".
+        Number of nearest points for ``pre_image="distance"`` and for the start of "fixed_point".
     missing : {"error", "drop", "em", "nipals"}, default="error"
         As for :class:`PCA`; cells are filled by ``n_components`` linear components. "em" and
-        "nipals" take rows in memory.
+        "nipals" need rows in memory.
     memory_limit : str, int or None, default=None
-        Maximum growth of the process during a fit.
+        Maximum growth of the memory of the process during a fit.
     scale : None, "unit", "pareto", "range" or array of shape (p,), default=None
-        Divisors of the columns before the kernel, as for :class:`PCA`; γ applies to the
-        scaled rows. Everything else is in the units of the data: points, landmarks (also
-        those that are passed) and pre-images.
+        How the columns are divided before the kernel is computed, as for :class:`PCA`; γ
+        applies to the scaled rows. Everything else is in the units of the data: points,
+        landmarks (including those that are passed) and pre-images.
     component_names : {"PC", "sklearn"}, default="PC"
         Names of the scores in ``get_feature_names_out`` and in frames: PC1, PC2, …, or those of
         scikit-learn: kernelpca0, ….
@@ -136,7 +139,7 @@ class KernelPCA(
         Rows of the fit.
     landmarks_ : array of shape (m, p) or None
     approximation_error_ : float
-        Estimate; NaN if no rows were held out for it.
+        Estimated error of the approximation; NaN if no rows were held out to estimate it.
     dual_coef_, X_transformed_fit_ : ndarray of shape (n, p), (n, k)
         Coefficients and scores of the learned pre-image.
     plan_ : KernelPlan
@@ -243,11 +246,11 @@ class KernelPCA(
         Parameters
         ----------
         X : array, sparse array, frame, path, iterator, …
-            Of shape (n, p), as for :meth:`PCA.fit`; an exact fit holds them in memory. With
-            ``kernel="precomputed"`` the kernel matrix (n, n).
+            Rows of shape (n, p), as for :meth:`PCA.fit`; an exact fit keeps them in memory.
+            With ``kernel="precomputed"``, the kernel matrix (n, n).
         y : ignored
         sample_weight : array of shape (n,), optional
-            Frequencies: weight 2 counts the row twice; the divisor is Σw − 1.
+            Frequencies: weight 2 counts the row twice, and the divisor of variances is Σw − 1.
         progress : callable, optional
             Called repeatedly with a :class:`~princomp.Progress`, by an approximation only.
         comm : mpi4py communicator or torch.distributed group, optional
@@ -262,7 +265,7 @@ class KernelPCA(
         NotFiniteError
             For NaN or infinity, with the first place, and if a kernel is not finite.
         MemoryLimitError
-            If the route does not fit in the memory limit.
+            If the fit needs more memory than the limit.
         ShapeError, ParameterError, DataError
         """
         if comm is not None:
@@ -338,7 +341,7 @@ class KernelPCA(
     @property
     def plot(self) -> Any:
         """Figures: ``model.plot.scree()`` is ``princomp.plots.scree(model)``."""
-        # Found by name, since figures lie above the estimator and load matplotlib.
+        # Imported here, because the figures import this class and load matplotlib.
         return import_module("princomp.plots").Plots(self)
 
     # ---- scores and files ----------------------------------------------------------------
@@ -361,24 +364,24 @@ class KernelPCA(
     def save(self, path: str | PathLike[str], *, overwrite: bool = True) -> None:
         """Write the model to a file; see :func:`princomp.load`.
 
-        An exact fit keeps its rows, so the file does, too. A precomputed kernel matrix is left
-        out: a loaded model then has no ``X_fit_``.
+        An exact fit keeps its rows, so the file contains them. A precomputed kernel matrix is not
+        saved: a loaded model then has no ``X_fit_``.
 
         Raises
         ------
         ParameterError
-            For a kernel that is a Python function, which no file holds.
+            For a kernel that is a Python function, which cannot be saved.
         OutputExistsError
             If the file exists and ``overwrite`` is false.
         OutputError
-            If it cannot be written.
+            If the file cannot be written.
         """
         super().save(path, overwrite=overwrite)
 
     def _contents(self) -> tuple[Arrays, Document]:
         fitted, schema, ridge = self._result, self._schema, None
         if self._inverse is not None and self._inverse.belongs_to(fitted, self._parameters()):
-            # Other pre-images are made from the fit itself.
+            # Other pre-images are not saved: they are computed from the fit.
             made = self._inverse.pre_images
             ridge = made if isinstance(made, Ridge) else None
         kept = Kept(fitted, ridge, self._imputer)
@@ -469,10 +472,10 @@ class KernelPCA(
 
     @property
     def approximation_error_(self) -> float:
-        """Estimated share of what an approximation misses; 0 for an exact fit.
+        """Estimated error of an approximation; 0 for an exact fit.
 
-        The share of the variance in the feature space (Nyström), or of the kernel matrix (random
-        features).
+        It is the share of the variance in the feature space that is missing (Nyström), or the
+        relative error of the kernel matrix (random features).
         """
         return float(self._result.error)
 

@@ -26,7 +26,7 @@ class ScoredRows(NamedTuple):
 def projection_residuals(
     fit: KernelFit, blocks: Iterable[ScoredRows], diagonal: npt.ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Compute ‖φ − Pφ‖² and ‖φ − mean‖² of each row (n,); NaN without scores.
+    """Compute ‖φ − Pφ‖² and ‖φ − mean‖² of each row (n,), NaN for rows without scores.
 
     Raises
     ------
@@ -55,7 +55,10 @@ def projection_residuals(
 def pre_image_residuals(
     blocks: Iterable[ScoredRows], inverse: Callable[[FloatArray], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum (x − x̂)² over the known cells of each row (n,), and count these; NaN without scores."""
+    """Sum (x − x̂)² over the known cells of each row (n,), and count these cells.
+
+    Both are NaN for rows without scores.
+    """
     found: list[FloatArray] = []
     for rows, scores, _ in blocks:
         scored = np.isfinite(scores).all(axis=1)
@@ -89,7 +92,7 @@ def known_mean(values: FloatArray) -> float:
 
 
 def _checked_diagonal(fit: KernelFit, diagonal: npt.ArrayLike | None) -> FloatArray | None:
-    """Return the kernel of rows with themselves, which only a precomputed kernel needs."""
+    """Check ``diagonal``, which is required for a precomputed kernel and refused for others."""
     precomputed = fit.kernel.name == "precomputed"
     if precomputed and diagonal is None:
         raise NotAvailableError(

@@ -41,9 +41,9 @@ class ExactFit:
     expansion : Expansion
         Axes as sums over the rows of the fit; its points are None for a kernel matrix.
     spectrum : Spectrum
-        Variances (k,), and eigenvectors (k, n) as axes; zero for rows of weight zero.
+        Variances (k,), and eigenvectors (k, n) as axes, with zeros for rows of weight zero.
     divisor : float
-        Eigenvalues divided by it are variances.
+        Divisor that turns eigenvalues into variances.
     roots : ndarray of shape (n, 1), optional
         Square roots of the weights of the rows, unless all are 1.
     n_samples : int
@@ -117,7 +117,7 @@ class ExactFit:
         """Scores of the rows of the fit (n, k); NaN for rows of weight zero."""
         scores = self.spectrum.axes.T * np.sqrt(self.spectrum.variances[: self.k] * self.divisor)
         if self.roots is not None:
-            # The scores of a row of weight zero need its kernel.
+            # Scores of rows of weight zero are unknown: they were left out of the eigenproblem.
             known = self.roots > 0
             scores = np.where(known, scores / np.where(known, self.roots, 1.0), np.nan)
         return scores.astype(self.dtype)
@@ -169,15 +169,15 @@ def solve_rows(
 
 
 def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParameters) -> ExactFit:
-    """Solve a kernel matrix (n, n); rows of weight zero do not count."""
+    """Solve a kernel matrix (n, n) without its rows of weight zero."""
     function = KernelFunction("precomputed")
     if weights is None or weights.all():
         return _solved(PrecomputedMatrix(matrix, weights), function, None, parameters, 0)
     n, counted = len(matrix), np.flatnonzero(weights)
     inner_matrix = PrecomputedMatrix(matrix[np.ix_(counted, counted)], weights[counted])
     fitted = _solved(inner_matrix, function, None, parameters, 0)
-    # New rows come with their kernel with all rows: those of weight zero have weight zero in each
-    # axis and entry zero in each eigenvector.
+    # The kernel of new rows is with all n rows, so rows of weight zero get weight zero in each axis
+    # and a zero in each eigenvector.
     inner, spectrum = fitted.expansion, fitted.spectrum
     roots = np.ones((len(counted), 1)) if fitted.roots is None else fitted.roots
     expansion = replace(
@@ -196,7 +196,7 @@ def solve_matrix(matrix: FloatArray, weights: Weights, parameters: KernelParamet
 
 
 def _among(n: int, places: NDArray[np.intp], values: FloatArray) -> FloatArray:
-    """Place the values of some rows among zeros."""
+    """Return n values that are zero except at ``places``."""
     out = np.zeros((n, *values.shape[1:]))
     out[places] = values
     return out
@@ -260,5 +260,5 @@ def _weights(spectrum: Spectrum, centring: Centring) -> FloatArray:
     weights = spectrum.axes.T * factors
     if centring.roots is not None:
         weights *= centring.roots
-    # Centre the images: their mean has a share of each.
+    # Centre the images: subtract their mean, in which each row has its share.
     return weights - centring.shares[:, None] * weights.sum(axis=0)

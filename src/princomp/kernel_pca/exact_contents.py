@@ -1,4 +1,4 @@
-"""What a model file holds of an exact fit, and back, every word checked."""
+"""Exact fits in model files: conversion to arrays and plain values, and back with checks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from princomp.kernel_pca.functions import KERNELS, KernelFunction
 from princomp.kernel_pca.plan import KernelPlan
 from princomp.solvers import Spectrum
 
-# Eigenvectors are orthonormal to far less than this.
+# Largest loss of orthogonality of eigenvectors in a file; that of a fit is far smaller.
 _ORTHONORMAL = 1e-6
 
 _PLAN = Schema(
@@ -77,7 +77,7 @@ _SCHEMA = Schema(
 
 
 def described_exact(fitted: ExactFit) -> tuple[Arrays, Document]:
-    """Arrays by name, and plain values."""
+    """Return the arrays of a fit by name, and its plain values."""
     expansion = fitted.expansion
     source = SimpleNamespace(
         fit=fitted, expansion=expansion, spectrum=fitted.spectrum, function=expansion.function
@@ -88,7 +88,7 @@ def described_exact(fitted: ExactFit) -> tuple[Arrays, Document]:
 
 
 def restored_exact(arrays: Arrays, document: Document, p: int) -> ExactFit:
-    """The fit of rows of p columns; with a precomputed kernel, p is the number of rows.
+    """Restore a fit of rows with p columns; with a precomputed kernel, p is the number of rows.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def restored_exact(arrays: Arrays, document: Document, p: int) -> ExactFit:
     words = _SCHEMA.checked(document)
     plan = _PLAN.checked(words["plan"])
     precomputed, rows, k = words["kernel"] == "precomputed", words["rows"], words["k"]
-    # The columns of a precomputed matrix are its rows, also those of weight zero.
+    # A precomputed matrix has a column for each row, including rows of weight zero.
     n = p if precomputed else rows
     points = None if precomputed else model_arrays.unpack_rows(arrays, "points", n, p)
     _SCHEMA.check_arrays(arrays, {"n": n, "k": k, "p": p, "1": 1, "variances": from_size(k)})

@@ -1,4 +1,4 @@
-"""The protocol of a fitted kernel PCA, exact or by images of rows."""
+"""The protocol of a fitted kernel PCA, exact or approximate."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class KernelFit(Protocol):
 
     Laws
     ----
-    - A fit is immutable: rows that are added or removed make another fit.
-    - ``scores`` depends on each row alone: its centred image on the axes.
+    - A fit is immutable: adding or removing rows returns another fit.
+    - The scores of a row depend on this row only: they project its centred image on the axes.
     - The scores of the rows of the fit have mean 0 and the variances of ``spectrum``.
-    - ‖``scores``‖² of a row is at most ``squares`` of it, up to rounding.
+    - For each row, ‖``scores``‖² is at most ``squares``, up to rounding.
     """
 
     @property
@@ -39,7 +39,7 @@ class KernelFit(Protocol):
 
     @property
     def divisor(self) -> float:
-        """Eigenvalues of the centred kernel matrix divided by it are variances."""
+        """Divisor that turns eigenvalues of the centred kernel matrix into variances."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -97,13 +97,17 @@ class KernelFit(Protocol):
         """Return a copy with only what scores need, to send to other processes."""
 
     def scores(self, rows: RowArray) -> FloatArray:
-        """Compute scores (m, k) of finite rows (m, p), or of their kernel with those of the fit."""
+        """Compute scores (m, k) of finite rows (m, p).
+
+        With a precomputed kernel, ``rows`` is the kernel of each row with each row of the fit.
+        """
 
     def scores_on_engine(self, rows: Distributed, *, drop: bool) -> Any:
-        """Compute scores of rows on an engine there, or raise ParameterError."""
+        """Compute scores on the engine that holds the rows, or raise ParameterError."""
 
     def squares(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
         """Compute the squared lengths of centred images (m,).
 
-        ``diagonal`` is the kernel of each row with itself, where rows are those of a kernel matrix.
+        With a precomputed kernel, ``rows`` is a kernel matrix, and ``diagonal`` the kernel of each
+        row with itself.
         """

@@ -1,4 +1,4 @@
-"""Fits of a KernelPCA: exact ones, and those by images under a feature map made for the rows."""
+"""Fits of a KernelPCA: exact ones, and those by images under a feature map."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MEDIAN_ROWS = 1500
 class _MadeMap(NamedTuple):
     """A feature map, its estimated error (or NaN), notes for the plan, and rows to map.
 
-    Of rows that can be read only once some were read to make the map: ``rows`` has them again.
+    Rows that can be read only once were partly read to make the map; ``rows`` has all of them.
     """
 
     map: FeatureMap
@@ -75,7 +75,7 @@ def fit_exact(
             weights = weights[kept]
         data, weights = rows_with_weight(data, weights)
         if parameters.copy and data is source:
-            data = data.copy()  # the model keeps them, and the caller may change theirs
+            data = data.copy()  # the model keeps the rows, and the caller may change the originals
         parameters = with_divisors(parameters, data, weights, columns, origin)
         fitted = solve_rows(data, weights, parameters, dropped=dropped)
         fitted = replace(fitted, complete=data.shape[0] == n)
@@ -96,7 +96,7 @@ def fit_images(
         imputer = imputer_for(parameters, data, weights)
         data, _ = complete_rows(data, parameters.missing, columns, origin, imputer)
     if not isinstance(data, Source):
-        # A row of weight zero is no landmark.
+        # A row of weight zero must not become a landmark.
         data, weights = rows_with_weight(data, weights)
     fit, data = fit_first_rows((data, columns, origin), weights, parameters)
     images = mapped(data, fit.map, holes=parameters.missing == "drop")
@@ -107,7 +107,7 @@ def fit_images(
 def fit_first_rows(
     rows: Rows, weights: Any, parameters: KernelParameters
 ) -> tuple[ImageFit, RowData]:
-    """Make a feature map and a PCA without rows; also return what to read the rows from."""
+    """Make a feature map and a PCA that is not fitted yet; also return the rows to fit it to."""
     data, columns, origin = rows
     parameters = with_divisors(parameters.seeded(), data, weights, columns, origin)
     made = _make_map(data, parameters)
@@ -122,7 +122,7 @@ def fit_first_rows(
 
 
 def check_enough_rows(n: int | None, parameters: KernelParameters) -> None:
-    """Refuse first rows that are fewer than the landmarks to be chosen from them.
+    """Raise if the first rows are fewer than the landmarks to choose from them.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def _random_features(
 
 
 def _kernel_of(rows: RowData, parameters: KernelParameters) -> tuple[KernelFunction, RowData]:
-    """Choose the kernel, with a median γ from a sample of the rows."""
+    """Return the kernel, with a median γ from a sample of the rows, and the rows to fit."""
     if not isinstance(parameters.gamma, str) or callable(parameters.kernel):
         return parameters.function(rows), rows
     drop = parameters.missing == "drop"

@@ -1,4 +1,4 @@
-"""What a parameter search computes only once: products of rows, and eigenpairs of folds."""
+"""Results shared by the candidates of a parameter search: products of rows, eigenpairs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from princomp.kernel_pca.grid import Candidate, kind_of_products
 from princomp.kernel_pca.pre_images import pre_images
 from princomp.linalg import FloatArray
 
-# Row numbers to fit to, and to measure errors on.
+# Row numbers: those to fit, and those held out to measure errors.
 Fold: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 class SharedProducts:
-    """Inner products or squared distances of all rows, shared by kernels.
+    """Inner products or squared distances of all rows, computed once for several kernels.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class SharedProducts:
         return function if self._shift is None else function.about(self._shift)
 
     def matrix(self, function: KernelFunction | None) -> FloatArray:
-        """Compute the kernel matrix of all rows (n, n).
+        """Compute the kernel matrix of all rows (n, n); None stands for a precomputed kernel.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class SharedProducts:
         return made
 
     def _products(self, function: KernelFunction) -> FloatArray:
-        """Compute the argument of ``finished``, as a new array."""
+        """Compute the argument of :meth:`KernelFunction.finished` as a new array."""
         kind = kind_of_products(function.name)
         if kind != self._kind:
             self._kind, self._kept = kind, self._made(function, kind)
@@ -94,20 +94,21 @@ class SharedProducts:
 
 @dataclass(frozen=True, eq=False)
 class SolvedFold:
-    """A fold solved for the largest number of components of any combination of one kernel.
+    """A fold, solved for the most components that any candidate with one kernel asks for.
 
     Parameters
     ----------
     fitted : ExactFit
     expansion : Expansion
-        Axes as sums of the rows of the fit.
+        Axes as weighted sums of the images of the rows of the fit.
     scores : ndarray of shape (m, most)
-        Scores of the rows that were left out.
+        Scores of the held-out rows.
     squares : ndarray of shape (m,)
-        Squared lengths of their centred images.
+        Squared lengths of the centred images of the held-out rows.
     own_squares : ndarray of shape (n,)
         Squared lengths of the centred images of the rows of the fit.
     left_out : array of shape (m, p)
+        The held-out rows.
     limit : int
         Bytes that pre-images may use.
     """
@@ -129,7 +130,7 @@ class SolvedFold:
         group: Sequence[Candidate],
         limit: int,
     ) -> SolvedFold:
-        """Solve the kernel matrix of a fold, a part of that of all rows."""
+        """Solve the kernel matrix of a fold, which is a part of the matrix of all rows."""
         inside, outside = fold
         most = _most([one.settings.n_components for one in group])
         settings = group[0].settings._replace(n_components=most, memory_limit=limit)
@@ -153,7 +154,7 @@ class SolvedFold:
         )
 
     def error(self, one: Candidate, by: str) -> float:
-        """Compute the error of a combination on the rows that were left out."""
+        """Compute the error of a candidate on the held-out rows."""
         k = self._kept(one.settings.n_components)
         scores = self.scores[:, :k]
         if by == "reconstruction":
@@ -173,7 +174,7 @@ class SolvedFold:
         return float(np.sqrt(np.mean((self.left_out - inverse.rows(scores)) ** 2)))
 
     def _kept(self, wanted: int | float | None) -> int:
-        """Count the components that a fit of this combination alone would keep."""
+        """Count the components that a separate fit with ``n_components=wanted`` would keep."""
         spectrum = self.fitted.spectrum
         values = spectrum.variances[: self.fitted.k]
         if isinstance(wanted, int):

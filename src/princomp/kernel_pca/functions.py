@@ -26,13 +26,15 @@ POLYNOMIALS = ("poly", "polynomial")
 # Kernels computed from products of rows; scikit-learn computes the others entry by entry.
 _PRODUCTS = ("linear", *POLYNOMIALS, "rbf", "sigmoid", "cosine")
 KERNELS = (*_PRODUCTS, "laplacian", "chi2", "additive_chi2")
-# Columns that einsum sums at once: it splits longer rows, at a place that depends on their number.
+# Columns that einsum sums at once. It splits longer rows at a place that depends on the number of
+# rows, so the sum of a row would depend on the other rows.
 _BUFFER = 8192
-# From 2⁻²⁰ to 2²⁰, γ multiplies the left side alone; beyond, half of its exponent goes to each.
+# A γ from 2⁻²⁰ to 2²⁰ multiplies the left side only; for other γ, half of the exponent goes to each
+# side.
 _ORDINARY_HALF = 10
-# Squared lengths between this and its inverse have all digits of float64.
+# Squared lengths between this and its inverse have the full precision of float64.
 _SMALLEST_SQUARE = 1e-280
-# Rows whose distances are compared: they give the median to about 1%.
+# Size of the sample for the median distance, which it estimates to about 1%.
 _MEDIAN_ROWS = 1500
 _WITH_GAMMA = ("rbf", *POLYNOMIALS, "sigmoid", "laplacian", "chi2")
 
@@ -65,7 +67,7 @@ class KernelFunction:
     degree, coef0 : float
         d and c of "poly"; "sigmoid" takes c.
     call : callable, optional
-        Of two rows (p,), a number.
+        Maps two rows (p,) to a number.
     parameters : dict
         Keyword arguments of ``call``.
     shift : ndarray of shape (p,), optional
@@ -100,14 +102,14 @@ class KernelFunction:
         return self.name in _WITH_GAMMA
 
     def entry_error(self, rows: RowArray, dtype: npt.DTypeLike) -> float:
-        """Estimate the error of an entry of the kernel matrix of rows, relative to the largest one.
+        """Estimate the rounding error of a kernel matrix entry, relative to the largest entry.
 
-        A sum of m terms has an error of about √m units (Higham & Mary 2019), where m is the number
-        of columns or, of sparse rows, of values in a row. A power and a hyperbolic tangent multiply
-        it by their derivative. In an exponential, the absolute error of the argument becomes the
-        relative error of the value; the argument of "rbf" and "laplacian" is a difference of
-        squares or sums about the mean of the rows, in float64, so between near rows, too, its
-        error is relative to the farthest row.
+        A sum of m terms has an error of about √m rounding units (Higham & Mary 2019), where m is
+        the number of columns or, for sparse rows, of stored values in a row. A power or a
+        hyperbolic tangent multiplies the error by its derivative. In an exponential, the absolute
+        error of the argument becomes the relative error of the value. The argument of "rbf" and
+        "laplacian" is a difference of squares or sums about the mean of the rows, in float64, so
+        its error is relative to the farthest row, even for two rows that are close.
         """
         unit = float(np.finfo(dtype).eps)
         if self.call is not None:
@@ -119,8 +121,8 @@ class KernelFunction:
             return max(unit, EPS * gamma * float(sizes.max()))
         summed = np.diff(rows.indptr).max(initial=1) if is_sparse(rows) else rows.shape[1]
         if self.name == "chi2" and self.divisors is not None:
-            # Division rounds x, and so moves γ(x − y)²/(x + y) by 2γ|x − y| units. Times the value,
-            # which falls exponentially, that is at most √(2γ(x + y)) units.
+            # Division rounds x, which changes γ(x − y)²/(x + y) by 2γ|x − y| units. Multiplied by
+            # the kernel, which decreases exponentially, this is at most √(2γ(x + y)) units.
             most = float(rows.sum(axis=1, dtype=np.float64).max())
             return unit * float(np.sqrt(summed) + np.sqrt(4.0 * gamma * most))
         unit *= float(np.sqrt(summed))
@@ -137,7 +139,7 @@ class KernelFunction:
             return unit * max(1.0, self.degree) * float((terms / value) ** self.degree)
 
     def about(self, shift: FloatArray) -> KernelFunction:
-        """Return this kernel for rows minus ``shift`` if it is shift-invariant, else itself."""
+        """Return this kernel for rows minus ``shift``; unchanged if it is not shift-invariant."""
         return replace(self, shift=shift) if self.shift_invariant else self
 
     def sides(self, rows: RowArray) -> Sides:
@@ -156,7 +158,7 @@ class KernelFunction:
             half = int(np.frexp(self.gamma)[1]) // 2
             if abs(half) <= _ORDINARY_HALF:
                 return Sides(rows * self.gamma, rows)
-            # So that γx stays in the range of float32, where γxᵀy does.
+            # Where γxᵀy is in the range of float32, both sides then are, too.
             return Sides(rows * float(np.ldexp(self.gamma, -half)), rows * 2.0**half)
         # Differences of squares lose digits: always use float64.
         rows = rows.astype(np.float64)
@@ -193,10 +195,10 @@ class KernelFunction:
         return self.finished(product.astype(dtype, copy=False))
 
     def finished(self, out: FloatArray) -> FloatArray:
-        """Apply the function of each entry, in place.
+        """Apply the scalar function of the kernel to each entry, in place.
 
-        Entries are xᵀy for "linear" and, of unit rows, for "cosine", −γ‖x − y‖² for "rbf", and
-        γxᵀy for "poly" and "sigmoid".
+        Entries are xᵀy for "linear", xᵀy of rows of unit length for "cosine", −γ‖x − y‖² for
+        "rbf", and γxᵀy for "poly" and "sigmoid".
         """
         if self.name == "rbf":
             np.exp(out, out=out)
@@ -217,7 +219,7 @@ class KernelFunction:
         if self.call is None and self.takes_gamma:
             options = {"gamma": self.gamma}
         if self.name.endswith("chi2"):
-            # scikit-learn takes dense rows only, and of these a tile at a time is needed.
+            # scikit-learn accepts dense rows only, so make the rows of this tile dense.
             left, right = (one.toarray() if is_sparse(one) else one for one in (left, right))
             for rows in (left, right):
                 if (rows < 0).any():
@@ -252,8 +254,8 @@ class KernelFunction:
 def shift_of(rows: RowArray) -> FloatArray | None:
     """Compute the shift (p,) of rows (n, p) for a shift-invariant kernel, or None.
 
-    For dense rows it is the mean, of a constant column its value. For CSR rows it is the mean of
-    columns that hold a value in nearly every row and would cancel in products, and zero for others.
+    For dense rows it is the mean; for a constant column, its value. For CSR rows it is the mean in
+    columns that store a value in nearly every row, where products would cancel, and zero in others.
     """
     columns = Columns.of(rows)
     if not is_sparse(rows):
@@ -291,7 +293,7 @@ def _squares(rows: RowArray) -> FloatArray:
 
 
 def _with_squares(rows: RowArray) -> tuple[RowArray, FloatArray]:
-    """Return rows (m, p) and their squared lengths (m,), for a kernel of directions alone.
+    """Return rows (m, p) and their squared lengths (m,), for a kernel of directions only.
 
     Rows whose squares leave the range of float64 are multiplied by powers of two first.
     """
@@ -326,7 +328,7 @@ def median_gamma(rows: RowArray, *, seed: int = 0) -> float:
     """Return 1 / (2 m²), with m the median distance over all pairs of rows.
 
     The heuristic of Gretton et al. (2012): the Gaussian's width is then a typical distance.
-    Of more than 1,500 rows a random sample of 1,500 is used.
+    With more than 1,500 rows, a random sample of 1,500 is used.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*[*×]\s*median\s*")
 
 
 class Candidate(NamedTuple):
-    """One combination.
+    """One combination of parameters.
 
     Attributes
     ----------
@@ -54,21 +54,21 @@ class Candidate(NamedTuple):
 
     @property
     def kernel(self) -> tuple[Any, ...]:
-        """What identifies its kernel matrix."""
+        """The parameters that determine the kernel matrix."""
         return tuple(repr(self.parameters.get(name)) for name in _OF_KERNEL)
 
 
 def candidates(model: KernelPCA, grid: Grid, rows: RowArray, by: str) -> list[Candidate]:
-    """List the different combinations of a grid.
+    """List the distinct combinations of a grid.
 
     Parameters
     ----------
     model : KernelPCA
-        Parameters that the grid does not name.
+        Supplies the parameters that the grid does not name.
     grid : dict or list of dict
         Lists of values by parameter.
     rows : array of shape (n, p)
-        Rows for a median γ.
+        Rows from which a median γ is computed.
     by : {"pre_image", "reconstruction"}
 
     Raises

@@ -1,4 +1,4 @@
-"""Fits by images: a PCA of the images of rows under a feature map."""
+"""Approximate fits: a PCA of the images of rows under a feature map."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ImageFit:
 
     @property
     def divisor(self) -> float:
-        """Eigenvalues divided by it are variances."""
+        """Divisor that turns eigenvalues into variances."""
         return max(float(self._record.summary.rows) - 1.0, 1.0)
 
     @property
@@ -142,7 +142,8 @@ class ImageFit:
         if not isinstance(made, Nystrom):
             return None
         mean, axes = found.mean, found.spectrum.axes[: found.k]
-        # z(x) = k(x, L) W, so that μ = m W for the mean m of k(x, L) within the landmarks' span.
+        # z(x) = k(x, L) W, so the mean image is m W, with m the mean of k(x, L). The columns of W
+        # are orthogonal: ``back`` inverts it within the span of the landmarks.
         back = made.weights / np.einsum("ij,ij->j", made.weights, made.weights)
         return Expansion(
             function=made.kernel,
@@ -166,11 +167,14 @@ class ImageFit:
         return self._record.scores(self.map.images(rows))
 
     def scores_on_engine(self, rows: Distributed, *, drop: bool) -> Any:
-        """Compute scores of rows on an engine there."""
+        """Compute scores on the engine that holds the rows."""
         return fitted_model(self.images).scores(self._images_of(rows, drop))
 
     def squares(self, rows: RowArray, diagonal: FloatArray | None = None) -> FloatArray:
-        """Compute the squared lengths of centred images (m,), with what landmarks leave out."""
+        """Compute the squared lengths of centred images (m,).
+
+        With landmarks, they include the part outside the span of the landmarks.
+        """
         if self.expansion is not None:
             return self.expansion.squares(rows)
         images = self.map.images(rows) - self._record.mean
@@ -196,7 +200,7 @@ class ImageFit:
         Raises
         ------
         ParameterError
-            If the maps differ: their images have other coordinates.
+            If the maps differ: the coordinates of their images are then not comparable.
         """
         if not self.map.same_as(other.map):
             raise ParameterError(

@@ -1,4 +1,4 @@
-"""Pre-images of one fit, made once."""
+"""The pre-images of a fit, computed once and reused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from princomp.solvers import Spectrum
 
 
 class Inverse(NamedTuple):
-    """Pre-images, with the fit and the parameters that they belong to."""
+    """Pre-images, and the fit and parameters that they were computed from."""
 
     spectrum: Spectrum
     method: str | None
@@ -20,13 +20,13 @@ class Inverse(NamedTuple):
     pre_images: PreImages
 
     def belongs_to(self, fit: KernelFit, parameters: KernelParameters) -> bool:
-        """Whether neither rows were added since nor parameters changed."""
+        """Whether these are the pre-images of this fit with these parameters."""
         wanted = parameters.pre_image, parameters.n_neighbors
         return self.spectrum is fit.spectrum and (self.method, self.n_neighbors) == wanted
 
 
 def inverse_of(fit: KernelFit, parameters: KernelParameters, known: Inverse | None) -> Inverse:
-    """Make the pre-images of a fit, unless those that are known belong to it.
+    """Return the pre-images of a fit: ``known`` if they belong to it, otherwise new ones.
 
     Raises
     ------

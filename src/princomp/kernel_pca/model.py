@@ -1,4 +1,4 @@
-"""A fitted kernel PCA with the columns of its table: scores of rows of any origin."""
+"""A fitted KernelPCA: its result, the columns of its table, and how it fills missing cells."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from princomp.kernel_pca.fit import KernelFit
 from princomp.kernel_pca.rows import fill_cells
 from princomp.linalg import FloatArray
 
-# Rows whose errors are computed together.
+# Rows that are scored together.
 _ROWS = 8192
 
 
 @dataclass(frozen=True, eq=False)
 class KernelPCAModel(FittedModel[KernelFit]):
-    """A fitted kernel PCA: its result, the columns of its table, and how it fills missing cells.
+    """A fitted kernel PCA that computes scores of rows from any source.
 
     Parameters
     ----------
     policy : str
         The parameter ``missing`` of the estimator.
     imputer : PCA, optional
-        Fills missing cells.
+        The linear PCA that fills missing cells.
     """
 
     policy: str
@@ -49,20 +49,20 @@ class KernelPCAModel(FittedModel[KernelFit]):
         self, rows: RowArray, data: RowData, first: int, origin: Origin | None = None
     ) -> FloatArray:
         """Compute scores of some rows of ``data``; ``first`` is the number of the first one."""
-        # Checked before: the kernel of a row with NaN may be a number.
+        # Check first: the kernel of a row with NaN may be a number, which would hide the NaN.
         self.check_finite(rows, data, first, origin)
         return self.block_scores(rows)
 
     def engine_scores(self, data: Distributed) -> Any:
-        """Compute scores of rows that an engine multiplies as a whole, there."""
+        """Compute scores on the engine that holds the rows."""
         return self.result.scores_on_engine(data, drop=self.missing == "drop")
 
     def light(self) -> Self:
-        """Return a copy without what scores do not need."""
+        """Return a copy with only what scores need."""
         return replace(self, result=self.result.light())
 
     def scored_blocks(self, X: Any) -> Iterator[ScoredRows]:
-        """Read rows, a block at a time, with their scores."""
+        """Yield blocks of rows with their scores."""
         data, _, origin = self.schema.open(X)
         at = 0
         for block in blocks_of(data):

@@ -30,7 +30,7 @@ from princomp.linalg import FloatArray, byte_count, check_random_state, memory_l
 if TYPE_CHECKING:
     from princomp.kernel_pca.estimator import KernelPCA
 
-# scikit-learn's names for solvers, and the solvers here.
+# scikit-learn's names of solvers, and the solvers of this package that they select.
 _SOLVERS = {"auto": "auto", "dense": "eigh", "arpack": "lanczos", "randomized": "lanczos"}
 
 _CONSTRAINTS = {
@@ -57,7 +57,7 @@ _CONSTRAINTS = {
     "remove_zero_eig": FLAG,
     "copy_X": FLAG,
 }
-# What a kernel matrix in place of rows does not allow: the message and the hint of each parameter.
+# Parameters that need rows instead of a kernel matrix: the message and the hint for each.
 _NEEDS_ROWS = {
     "approximation": (
         "needs rows, and the kernel is precomputed",
@@ -145,7 +145,7 @@ class KernelParameters(NamedTuple):
         )
 
     def seeded(self) -> KernelParameters:
-        """Return a copy with a number as ``random_state``: a fit draws from a generator once."""
+        """Return a copy whose ``random_state`` is a number, drawn once if it was a generator."""
         return self._replace(random_state=seed_of(self.random_state))
 
     @property
@@ -170,7 +170,7 @@ class KernelParameters(NamedTuple):
         return None if self.memory_limit is None else byte_count(self.memory_limit)
 
     def function(self, sample: RowData) -> KernelFunction:
-        """Return the kernel, with γ from rows (m, p) where it is not a number."""
+        """Return the kernel; a γ that is not a number is computed from the rows ``sample``."""
         if callable(self.kernel):
             return KernelFunction(
                 "callable",

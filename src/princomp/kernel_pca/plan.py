@@ -1,4 +1,4 @@
-"""How a kernel PCA ran, as people read it."""
+"""How a kernel PCA ran, in readable form."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class KernelPlan:
     rows, columns : int or None
     kernel : str
     gamma : float or None
-        As it was used.
+        γ of the fit.
     route : str
         ``exact``, ``nystrom`` or ``features``.
     solver : str
-        ``eigh`` or ``lanczos``; of images, the solver of their PCA.
+        ``eigh`` or ``lanczos``; for images, the solver of their PCA.
     reasons : tuple of str
-        Why; what an approximation leaves out.
+        Reasons for the solver, and what an approximation leaves out.
     passes : int
-        Times that the kernel of all rows was computed or multiplied; of images, that rows were
-        read.
+        Number of times that the kernel matrix was computed or multiplied; for images, that the rows
+        were read.
     memory : int
         Bytes beyond the rows, an estimate of the peak.
     """
@@ -43,11 +43,11 @@ class KernelPlan:
     memory: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {**asdict(self), "reasons": list(self.reasons)}
 
     def to_json(self) -> str:
-        """The plan as a JSON object."""
+        """Return the plan as a JSON object."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def __str__(self) -> str:

@@ -46,7 +46,8 @@ def in_memory(data: RowData, limit: int) -> RowArray:
             "array",
         )
     rows = read_whole(data, limit) if isinstance(data, Source) else data
-    # A fit keeps its rows, also in a file, and gaps between them would change bits of products.
+    # A fit keeps its rows, and so does its file, which has no gaps between them. With gaps,
+    # products could be rounded differently.
     gaps = isinstance(rows, np.ndarray) and not (rows.flags.c_contiguous or rows.flags.f_contiguous)
     return np.ascontiguousarray(rows) if gaps else rows
 
@@ -81,7 +82,11 @@ def complete_rows(
 def fill_cells(
     rows: RowArray, missing: str, imputer: PCA | None
 ) -> tuple[RowArray, NDArray[np.intp] | None]:
-    """Fill missing cells, and return which rows get empty scores because nothing fills theirs."""
+    """Fill missing cells; also return the numbers of rows that cannot have scores.
+
+    These are the rows with missing cells if there is no imputer: their cells become zero, and the
+    caller replaces their scores by NaN.
+    """
     values = rows.data if is_sparse(rows) else rows
     if missing == "error" or np.isfinite(values).all():
         return rows, None
@@ -94,7 +99,7 @@ def fill_cells(
 
 
 def _rows_of(rows: RowArray, holes: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Number the rows with a hole among their stored values."""
+    """Return the numbers of the rows with a hole among their stored values."""
     if not is_sparse(rows):
         return np.flatnonzero(holes.any(axis=1))
     return np.unique(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[holes])
@@ -126,7 +131,7 @@ def imputer_for(parameters: KernelParameters, data: RowArray, weights: Weights) 
     Raises
     ------
     ParameterError
-        Without a whole number of components.
+        If ``n_components`` is not a whole number.
     """
     if parameters.missing not in METHODS:
         return None

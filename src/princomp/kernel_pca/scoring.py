@@ -46,11 +46,12 @@ def inverse_transform(self: KernelPCA, X: Any) -> FloatArray:
 
 
 def learned_pre_image(model: KernelPCA, attribute: str) -> Ridge:
-    """The learned pre-image, for an attribute that belongs to it.
+    """Return the learned pre-image, to which ``attribute`` belongs.
 
     Raises
     ------
     NotAvailableError
+        If no pre-image was learned.
     """
     fitted, parameters = model._result, model._parameters()
     if parameters.pre_image == "ridge":
@@ -68,9 +69,9 @@ def reconstruction_error(
 ) -> float | FloatArray:
     """Compute the mean of ‖φ(x) − Pφ(x)‖² over rows, with P the projection on the axes.
 
-    It is in squared units of the feature space; for the linear kernel in those of the data.
-    It compares numbers of components of one kernel, not kernels: each has its own units,
-    which ``score`` divides by.
+    The result is in squared units of the feature space, for the linear kernel in squared units
+    of the data. Use it to compare numbers of components of one kernel, not to compare kernels:
+    each has its own units. ``score`` has no units: it divides by the total.
 
     Parameters
     ----------
@@ -122,17 +123,17 @@ def pre_image_error(self: KernelPCA, X: Any, *, per_row: bool = False) -> float 
 
 
 def score(self: KernelPCA, X: Any, y: object = None) -> float:
-    """Compute how well rows are described, the larger the better, for parameter searches.
+    """Return a measure of fit for parameter searches; larger values are better.
 
-    With ``pre_image``, −``pre_image_error(X)``. Otherwise the share of the variance of the
-    rows in the feature space, about the mean of the fit, that the components explain:
-    1 − Σ‖φ(x) − Pφ(x)‖² / Σ‖φ(x) − mean‖². That share rises with every component, and comes
-    close to 1 for any smooth enough kernel: it does not choose these.
+    With ``pre_image``, it is −``pre_image_error(X)``. Otherwise it is the share of the variance
+    of the rows in the feature space, about the mean of the fit, that the components explain:
+    1 − Σ‖φ(x) − Pφ(x)‖² / Σ‖φ(x) − mean‖². This share increases with every component, and is
+    close to 1 for any kernel that is smooth enough, so it cannot be used to choose either.
 
     Raises
     ------
     NotAvailableError
-        For a precomputed kernel, which does not contain the kernel of new rows alone.
+        For a precomputed kernel, which does not contain the kernel of new rows with themselves.
     """
     if self.pre_image is not None or self.fit_inverse_transform:
         return -float(self.pre_image_error(X))

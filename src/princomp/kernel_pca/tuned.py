@@ -35,7 +35,7 @@ class Tuned:
     by : str
         "pre_image" or "reconstruction".
     rows, rows_given : int
-        Rows compared, and rows passed: fewer were compared if not all fit in memory.
+        Number of rows compared, and of rows passed: a sample was compared if not all fit in memory.
     best_model : KernelPCA
         With the best parameters, fitted to all rows.
     """
@@ -54,14 +54,14 @@ class Tuned:
 
     @property
     def deviations(self) -> FloatArray:
-        """Standard deviations over the folds (combinations,), with folds − 1; NaN of one fold."""
+        """Standard deviations over the folds (combinations,), with folds − 1; NaN for one fold."""
         if self.fold_errors.shape[1] < 2:
             return np.full(len(self.fold_errors), np.nan)
         return self.fold_errors.std(axis=1, ddof=1)
 
     @property
     def best_index(self) -> int:
-        """The number of the combination with the smallest error; of equals the first."""
+        """Index of the combination with the smallest error; the first one if there are several."""
         return int(np.argmin(self.errors))
 
     @property
@@ -100,7 +100,7 @@ class Tuned:
         return found if pandas is None else pandas.DataFrame(found)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; a kernel that is a function by its name."""
+        """Return plain values, ready for JSON; a kernel function is represented by its name."""
         return {
             "by": self.by,
             "rows": self.rows,
@@ -117,7 +117,7 @@ class Tuned:
 
     @property
     def title(self) -> str:
-        """What was compared, on which rows."""
+        """The heading of the table: what was compared, and on which rows."""
         rows = f"{self.rows:,} rows"
         if self.rows < self.rows_given:
             rows = f"{self.rows:,} of {self.rows_given:,} rows, drawn at random"
@@ -128,7 +128,7 @@ class Tuned:
         )
 
     def _cells(self) -> list[list[str]]:
-        """Format the headings and lines, the smallest error first."""
+        """Format the headings and the combinations, those with the smallest errors first."""
         order = np.argsort(self.errors, kind="stable")[:_SHOWN]
         lines = self.lines()
         shown = [[_cell(value) for value in lines[at].values()] for at in order]
@@ -150,7 +150,7 @@ class Tuned:
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
-    """Make an array, of numbers with NaN for None where possible."""
+    """Make an array: of numbers, with NaN for None, if possible, otherwise of objects."""
     numbers = [value for value in values if value is not None]
     if numbers and all(isinstance(value, int | float | np.number) for value in numbers):
         whole = len(numbers) == len(values) and all(isinstance(value, int) for value in values)

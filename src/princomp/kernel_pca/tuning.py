@@ -27,7 +27,7 @@ class Splitter(Protocol):
     """A splitter as in scikit-learn."""
 
     def split(self, X: RowArray) -> Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]:
-        """Give the row numbers of each fold."""
+        """Yield the row numbers of each fold: those to fit, and those held out."""
 
 
 # A number of folds, or the folds themselves.
@@ -39,9 +39,9 @@ _MODEL = Constraint(
     lambda value: isinstance(value, KernelPCA),
     ("a KernelPCA with the parameters that the grid does not name",),
 )
-# Arrays of n² doubles at the peak: products, two kernel matrices, and four to solve one.
+# Number of arrays of n² doubles at the peak: products, two kernel matrices, four to solve one.
 _SQUARES = 7
-# The fewest rows to compare fits on, if there are more.
+# Size of the smallest sample of rows that fits are compared on.
 _FEWEST = 50
 
 
@@ -58,9 +58,9 @@ def tune(
 ) -> Tuned:
     """Find parameters of a KernelPCA by cross-validation.
 
-    What scikit-learn's GridSearchCV would do with ``score``, without doing anything twice:
-    distances (inner products) between rows are computed once for all γ, degrees and folds, and a
-    fold is solved once for all numbers of components.
+    The comparison is that of scikit-learn's GridSearchCV with ``score``, but nothing is computed
+    twice: distances (inner products) between rows are computed once for all γ, degrees and folds,
+    and a fold is solved once for all numbers of components.
 
     Parameters
     ----------
@@ -72,20 +72,22 @@ def tune(
         None, "median", and multiples such as "0.5 * median", of the rows compared), ``degree``,
         ``coef0``, ``n_components``, ``pre_image``, ``n_neighbors`` and ``alpha``.
     model : KernelPCA, optional
-        Other parameters; ``KernelPCA(kernel="rbf", gamma="median")`` by default. With an
-        approximation the comparison is of exact fits, and only the last one is approximate.
+        Supplies the other parameters; ``KernelPCA(kernel="rbf", gamma="median")`` by default.
+        If it has an approximation, exact fits are compared, and only ``best_model`` is
+        approximate.
     cv : int or splitter, default=5
-        Number of folds, of rows in random order; or as in scikit-learn.
+        Number of folds of the rows in random order, or a splitter or folds as in scikit-learn.
     by : {"pre_image", "reconstruction"}, default="pre_image"
-        The root mean squared error of pre-images, in the units of the data; by iteration
-        without ``pre_image``. Or the share of the variance in the feature space that is not
-        explained: it falls with every component, and with γ.
+        "pre_image" is the root mean squared error of pre-images, in the units of the data; where
+        ``pre_image`` is not set, they are found by iteration. "reconstruction" is the share of
+        the variance in the feature space that is not explained: it falls with every further
+        component, and as γ falls.
     progress : callable, optional
-        Called repeatedly with a :class:`~princomp.Progress` whose rows are fits.
+        Called repeatedly with a :class:`~princomp.Progress` that counts fits.
     random_state : int, default=0
         Seed of folds and of the sample.
     memory_limit : str, int or None, default=None
-        That of ``model`` by default.
+        By default that of ``model``.
 
     Returns
     -------
@@ -121,7 +123,7 @@ def tune(
     folds = _folds(cv, rows, int(random_state))
     errors = _errors(rows, these, folds, by, limit, progress)
     best = these[int(np.argmin(errors.mean(axis=1)))]
-    # An iterator has been read.
+    # An iterator is exhausted, so use the rows that were read from it.
     final = clone(model).set_params(**best.parameters).fit(given if isinstance(X, Iterator) else X)
     parameters = tuple(one.parameters for one in these)
     return Tuned(parameters, errors, by, rows.shape[0], given.shape[0], final)
@@ -205,7 +207,7 @@ def _sample(rows: RowArray, model: KernelPCA, cv: Folds, limit: int, seed: int) 
 
 
 def _folds(cv: Folds, rows: RowArray, seed: int) -> list[Fold]:
-    """List row numbers to fit to, and to compute errors on."""
+    """List the row numbers of each fold: those to fit, and those to compute errors on."""
     from sklearn.model_selection import KFold, check_cv  # loads half of scikit-learn
 
     try:

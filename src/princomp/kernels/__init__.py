@@ -1,23 +1,23 @@
-"""Compiled kernels for the inner loops, each with a NumPy implementation, its twin.
+"""Compiled kernels for the inner loops, each with a NumPy implementation (its twin).
 
 ``gram``     mean and scatter of a dense block
 ``wide``     a wide dense block added to a scatter in place, by several threads
-``across``   products of its rows with each other
-``columns``  sums and squares of its columns
+``across``   inner products between the rows of a dense block
+``columns``  column sums and sums of squares of a block
 ``eigen``    the spectrum of a small scatter
-``tridiagonal`` the reduction of a large one to tridiagonal form, by several threads
+``tridiagonal`` reduction of a large scatter to tridiagonal form, by several threads
 ``dense``    products of dense rows with vectors
-``row_images`` products of dense rows with vectors as long as there are rows
+``row_images`` products AAᵀY of dense rows with vectors that have one entry per row
 ``csr``      products and scatter of sparse rows
-``csr_pass`` their kernel, shared among threads
-``entries``  the parts of a CSR matrix, checked
-``scores``   rows on axes
-``matmul``   rows times a matrix, each row by itself
+``csr_pass`` one pass over sparse rows, shared among threads
+``entries``  the arrays of a CSR matrix, validated
+``scores``   projection of dense rows onto the axes
+``matmul``   rows times a matrix, each row multiplied separately
 ``native``   the compiled library, and the instruction sets that this processor can run
-``signatures`` functions of the library and sizes of buffers
+``signatures`` argument types of the library's functions, and sizes of buffers
 
-The twin defines what a kernel does: it takes the same arguments, is always available, and the
-kernel is tested against it. ``PRINCOMP_KERNEL=numpy`` chooses the twins.
+The twin defines what a kernel computes: it takes the same arguments, is always available, and the
+kernel is tested against it. ``PRINCOMP_KERNEL=numpy`` selects the twins.
 """
 
 import lazy_loader

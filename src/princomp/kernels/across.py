@@ -1,4 +1,4 @@
-"""Products of centred rows with each other, in one read of the rows."""
+"""Inner products between centred rows, in one read of the rows."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from princomp.kernels.dense import Affine
 from princomp.kernels.wide import mirror
 from princomp.linalg import FloatArray, empty
 
-# Bytes of a panel of columns that NumPy multiplies.
+# Bytes of each panel of columns that NumPy multiplies.
 _PANEL = 2**22
 
 
 def row_products(
     rows: Affine, low: FloatArray | None = None, *, instructions: str = ""
 ) -> FloatArray:
-    """AAᵀ of shape (n, n), in float64, for A = R ((X − 1 highᵀ) D⁻¹ − 1 lowᵀ).
+    """Compute AAᵀ (n, n) in float64, for A = R ((X − 1 highᵀ) D⁻¹ − 1 lowᵀ).
 
     Parameters
     ----------
     rows : Affine of shape (n, p)
-        X, its ``high``, the diagonal of D and that of R.
+        X, ``high``, and the diagonals of D (``divisor``) and R (``roots``).
     low : ndarray of shape (p,), optional
-        In the precision of X.
+        Low part of the mean, divided by D; in the precision of X.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
 
     Returns
     -------
     ndarray of shape (n, n)
-        Exactly symmetric. Products of a few hundred columns are summed in the precision of X, and
-        these sums in float64.
+        Exactly symmetric. Products are summed in the precision of X over a few hundred columns,
+        and these sums in float64.
     """
     n, p = rows.shape
     if low is not None and (low.shape != (p,) or low.dtype != rows.dtype):
@@ -59,6 +59,6 @@ def _twin(rows: Affine, low: FloatArray | None) -> FloatArray:
             part = low[columns]
             panel = panel - (part if rows.roots is None else rows.roots[:, None] * part)
         total += panel @ panel.T
-    # Not every BLAS kernel sums (i, j) in the order of (j, i).
+    # Some BLAS kernels sum entries (i, j) and (j, i) in different orders.
     mirror(total, threads=1, instructions="numpy")
     return total

@@ -1,4 +1,4 @@
-"""Sums of each column and of its squares about a shift, in one read of the rows."""
+"""Column sums and sums of squares about a shift, in one read of the rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from princomp.kernels import native
 from princomp.kernels.entries import Entries
 from princomp.linalg import FloatArray, column_sums, compensated_sum, scratch
 
-# Rows that NumPy takes at a time: a megabyte of float32 stays in the cache between being
-# shifted, summed and squared. Groups of _GROUP rows are added with compensation: equal rows all
-# round the same way, so the error of a plain sum grows with their number.
+# Rows that NumPy takes at a time: a megabyte of float32 stays in the cache while it is shifted,
+# summed and squared. The sums of groups of _GROUP rows are added by compensated summation: equal
+# rows all round in the same direction, so the error of a plain sum grows with their number.
 _ROWS, _GROUP = 64, 256
 
 
@@ -22,17 +22,17 @@ def sums_about(
     *,
     instructions: str = "",
 ) -> tuple[FloatArray, FloatArray]:
-    """Σ w (x − shift) and Σ w (x − shift)² of each column, in float64.
+    """Compute Σ w (x − shift) and Σ w (x − shift)² of each column, in float64.
 
     Parameters
     ----------
     shift : ndarray of shape (p,)
     block : ndarray of shape (m, p)
-        float32 or float64, any strides; x.
+        x: float32 or float64, any strides.
     weights : ndarray of shape (m,), optional
         w; ones by default.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
     """
     m, p = block.shape
     shift = np.ascontiguousarray(shift, dtype=np.float64)
@@ -60,7 +60,7 @@ def stored_about(
     *,
     instructions: str = "",
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Of the entries of each column: how many, Σ w, Σ w (x − shift) and Σ w (x − shift)².
+    """Compute the count, Σ w, Σ w (x − shift) and Σ w (x − shift)² of each column's entries.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def stored_about(
     weights : ndarray of shape (m,), optional
         w; ones by default.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
     """
     m, p = rows.shape
     if (shift is not None and shift.shape != (p,)) or (
@@ -99,11 +99,11 @@ def stored_about(
     return sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3]
 
 
-@np.errstate(all="ignore")  # what overflows shows in the sums
+@np.errstate(all="ignore")  # overflow shows in the sums
 def _stored_twin(
     shift: FloatArray | None, rows: Entries, weights: NDArray[np.float64] | None
 ) -> FloatArray:
-    """NumPy implementation of the sums (p, 4) for some rows."""
+    """NumPy implementation of :func:`stored_about` for some rows, as an array (p, 4)."""
     m, p = rows.shape
     stored = slice(int(rows.ends[0]), int(rows.ends[-1]))
     at, values = rows.columns[stored], rows.values[stored].astype(np.float64)
@@ -111,14 +111,14 @@ def _stored_twin(
     share = np.repeat(np.ones(m) if weights is None else weights, np.diff(rows.ends))
 
     def summed(numbers: FloatArray | None) -> FloatArray:
-        # Without entries bincount counts in integers.
+        # Without any entries, bincount returns integers.
         return np.bincount(at, numbers, minlength=p).astype(np.float64, copy=False)
 
     sums = (summed(None), summed(share), summed(share * shifted), summed(share * shifted * shifted))
     return np.stack(sums, axis=1)
 
 
-@np.errstate(all="ignore")  # what overflows shows in the sums
+@np.errstate(all="ignore")  # overflow shows in the sums
 def _twin(
     shift: FloatArray,
     block: FloatArray,
@@ -138,7 +138,7 @@ def _twin(
 def _group_twin(
     shift: FloatArray, block: FloatArray, weights: NDArray[np.float64] | None
 ) -> FloatArray:
-    """Sums and squares (2, p) of the rows of a group."""
+    """Sums and sums of squares (2, p) over the rows of a group."""
     summed = np.zeros((2, len(shift)))
     for start in range(0, len(block), _ROWS):
         part = block[start : start + _ROWS]

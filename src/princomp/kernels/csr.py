@@ -1,11 +1,11 @@
-"""Products of CSR rows with a block of vectors, from one side or both, and with themselves.
+"""Products of CSR rows with a block of vectors, from one side or both, and their scatter.
 
-For each row x, with its share c and factor f, one pass does all or part of
+For each row x, with its share c and factor f, one pass computes all or part of
 
     y = f (Σ x_j Q_j − c t),   Z_j += x_j y,   s += c y
 
 where Q_j and Z_j are the rows of Q and Z. With c = 1 and t = μᵀQ the rows are centred between the
-two products, so a mean cancels no more than in two products one after the other.
+two products, so a large mean causes no more cancellation than in two separate products.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from princomp.kernels.entries import Entries
 from princomp.kernels.wide import mirror
 from princomp.linalg import FloatArray, compensated_sum
 
-# Rows that SciPy adds one by one: equal ones round all one way, so that the error grows with them.
+# Rows that SciPy adds one by one: equal rows all round in the same direction, so the error grows
+# with their number.
 _TWIN_ROWS = 1024
-# Up to so many columns, as in csr.cpp, a scatter is summed in groups of rows, here of so many.
+# A scatter of at most _GROUPED columns, as in csr.cpp, is summed in groups of _GROUP rows.
 _GROUPED, _GROUP = 256, 256
 
 
@@ -45,16 +46,16 @@ def images(
     rows : Entries of shape (n, p)
         X.
     right : ndarray of shape (p, m)
-        Q. Where Q and X are both float32, so are products and the sums over some rows.
+        Q. If Q and X are both float32, products and their sums over some rows are float32 too.
     shift : ndarray of shape (m,), optional
         t; zero by default.
     share, factor : ndarray of shape (n,), optional
         c and the diagonal of F; ones by default.
     threads : int, optional
-        All processors by default. Fewer are used where there is less than a cache line of
-        columns for each.
+        All processors by default. Fewer are used if there is less than a cache line of
+        columns for each thread.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
 
     Returns
     -------
@@ -123,10 +124,10 @@ def scatter(
     Parameters
     ----------
     rows : Entries of shape (n, p)
-        The indices of each row ascend, none of them twice.
+        The column indices of each row must ascend, without duplicates.
     weights : ndarray of shape (n,), optional
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
     """
     kernel = native.function(f"csr_scatter_{rows.kind}", instructions)
     n, p = rows.shape
@@ -167,7 +168,7 @@ def _pass(
     factor: FloatArray | None,
     instructions: str,
 ) -> Pass:
-    """Return a pass over the rows in the precision of its products, without a kernel for NumPy."""
+    """Return a pass over the rows; its kernel is None if NumPy does the work."""
     single = rows.values.dtype == np.float32 == vectors.dtype
     value, place = rows.kind.split("_")
     name = f"csr_pass_{value}_{'f32' if single else 'f64'}_{place}"
@@ -180,7 +181,7 @@ def _pass(
 
 
 def _gathered_twin(rows: Entries, left: FloatArray) -> FloatArray:
-    """SciPy implementation of Xᵀ Y, in the precision of Y and summed as by the kernel."""
+    """SciPy implementation of Xᵀ Y, in the precision of Y and summed as in the kernel."""
     matrix, n = rows.matrix(), rows.shape[0]
     step = rows_of_a_sum(rows, left.dtype)
     total = np.zeros((rows.shape[1], left.shape[1]))

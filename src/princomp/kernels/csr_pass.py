@@ -1,8 +1,8 @@
 """One pass of a compiled kernel over CSR rows, shared among threads.
 
-Threads share the columns of the block, in whole cache lines: each column is summed by one of them,
-in the order of the entries, so the bits do not depend on the number of threads. Where there is only
-one line, the rows are halved, for any number of threads.
+The columns of the block are divided among threads in whole cache lines. One thread sums each
+column, in the order of the entries, so the bits do not depend on the number of threads. If there is
+only one line, the rows are divided into two halves instead, for any number of threads.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from princomp.kernels import native
 from princomp.kernels.entries import Entries
 from princomp.linalg import LINE, FloatArray, aligned, default_threads, in_order, scratch
 
-# Products from how many on several threads pay.
+# Number of products (entries times vectors) from which on several threads are quicker than one.
 _THREADS_PAY = 2**19
-# Entries a column from how many on two sums of half the rows are quicker than one of all.
+# Average entries per column from which on two sums over half the rows are quicker than one sum.
 _HALVES_PAY = 8
-# Entries a column, on average, that are summed in float32 before they are added in float64:
-# sums of all of them are off by 8e-7 in 100,000 rows, and adding takes little of a pass.
+# Average entries per column that are summed in float32 before the sum is added in float64: the
+# error of pure float32 sums is 8e-7 for 100,000 rows, and the additions take little of a pass.
 _A_COLUMN = 64
 
 
@@ -32,7 +32,7 @@ class Pass:
     Parameters
     ----------
     kernel : callable or None
-        None where NumPy does the work.
+        None if NumPy does the work.
     rows : Entries of shape (n, p)
     dtype : dtype
         Precision of the products.
@@ -49,7 +49,7 @@ class Pass:
     def forward(
         self, right: FloatArray, shift: FloatArray | None, threads: int | None
     ) -> FloatArray:
-        """Compute F (X Q − c tᵀ), some rows a thread."""
+        """Compute F (X Q − c tᵀ), with the rows divided among threads."""
         n, _ = self.rows.shape
         packed = self._packed("right", right)
         width = packed.shape[1]
@@ -61,7 +61,7 @@ class Pass:
             self._run(part, right=packed, shift=offset, middle=product)
 
         threads = self._threads(threads, width)
-        # Rows do not depend on each other: any cut gives the same bits.
+        # Rows are independent: any division gives the same bits.
         step = max(1, -(-n // (4 * threads))) if threads > 1 else max(n, 1)
         for _ in in_order(work, range(0, n, step), threads):
             pass
@@ -74,17 +74,17 @@ class Pass:
         shift: FloatArray | None,
         threads: int | None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute Z and s of ``right``, or of what ``left`` holds in place of the first product.
+        """Compute Z and s from Q = ``right``, or from ``left`` in place of the first product.
 
-        Each thread has its columns in memory of their own: processors fetch pairs of lines, and
-        two that write to neighbours would take them from each other.
+        Each thread has its columns in separate memory. Processors fetch cache lines in pairs, so
+        threads that write to neighbouring lines would slow each other down (false sharing).
         """
         given = right if left is None else left
         assert given is not None
         (n, p), (height, wanted) = self.rows.shape, given.shape
         numbers = LINE // self.dtype.itemsize
         lines = max(-(-wanted // numbers), 1)
-        # One line is for one thread, so the rows are halved instead: for any number of threads.
+        # One line can occupy only one thread, so the rows are halved, for any number of threads.
         halves = 2 if lines == 1 and len(self.rows.values) >= _HALVES_PAY * p else 1
         threads = min(self._threads(threads, lines * numbers), lines * halves)
         shares = min(threads, lines)
@@ -138,7 +138,7 @@ class Pass:
         into: FloatArray | None = None,
         total: FloatArray | None = None,
     ) -> None:
-        """Call the kernel for some rows; ``middle`` has all of them, as ``share`` has."""
+        """Call the kernel for some rows; ``middle`` and ``share`` contain all rows."""
         block = middle if right is None else right
         assert block is not None
         assert self.kernel is not None
@@ -154,7 +154,7 @@ class Pass:
         )
 
     def _packed(self, name: str, block: FloatArray) -> FloatArray:
-        """Return the block in rows of whole cache lines, itself if it is one already."""
+        """Return the block with rows padded to whole cache lines, uncopied if they are already."""
         height, width = block.shape
         numbers = LINE // self.dtype.itemsize
         whole = -(-width // numbers) * numbers
@@ -172,7 +172,7 @@ class Pass:
 
 
 def rows_of_a_sum(rows: Entries, dtype: np.dtype[Any]) -> int:
-    """Rows whose products are summed in their own precision before they are added in float64."""
+    """Number of rows to sum in the precision of the products before adding in float64."""
     n, p = rows.shape
     if dtype == np.float64 or not n:
         return max(n, 1)
@@ -180,7 +180,7 @@ def rows_of_a_sum(rows: Entries, dtype: np.dtype[Any]) -> int:
 
 
 def _filled(memory: FloatArray, given: FloatArray, first: int, last: int) -> FloatArray:
-    """Copy some columns of a block to their part of the memory, with zeros beyond its last one."""
+    """Copy some columns of a block to their part of the memory, padded with zero columns."""
     height, wanted = given.shape
     block = memory[height * first : height * last].reshape(height, last - first)
     used = min(last, wanted) - first

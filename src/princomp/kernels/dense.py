@@ -1,6 +1,6 @@
 """Products of dense rows with a block of vectors, from one side or both, in one read of the rows.
 
-The rows of A are ``a = r ((x − high) / divisor)``; no part of A larger than a cache is formed.
+The rows of A are ``a = r ((x − high) / divisor)``. A is formed only in parts that fit in a cache.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from princomp.kernels import native
 from princomp.kernels.signatures import SIZES
 from princomp.linalg import LINE, FloatArray, aligned, empty, scratch
 
-# What the kernel centres at a time: bytes, or a strip of so many rows where that is more, each in
-# tiles of so many bytes.
+# The kernel centres a panel of _PANEL_BYTES at a time, or a strip of _STRIP rows if that is larger,
+# in tiles of TILE bytes per row.
 _PANEL_BYTES, _STRIP, TILE = SIZES["dense_panel_bytes"], SIZES["strip_rows"], SIZES["tile_bytes"]
-# Bytes of a panel that NumPy centres at most, its fewest rows, and how many are enough to be no
-# longer than a quarter of that. On two cores, 4,000 × 4,000 float32 times 16 vectors takes 18,
-# 12, 11, 12 and 15 ms with panels of 32, 64, 128, 256 and 500 rows: short ones leave BLAS
-# packing, long ones leave the cache.
+# Panels that NumPy centres have at most _PANEL bytes but at least _FEWEST rows; those of more than
+# _ENOUGH rows have at most a quarter of the bytes. On two cores, 4,000 × 4,000 float32 times 16
+# vectors takes 18, 12, 11, 12 and 15 ms with panels of 32, 64, 128, 256 and 500 rows: in short
+# panels BLAS spends its time on packing, and long panels do not fit in the cache.
 _PANEL, _FEWEST, _ENOUGH = 2**22, 32, 128
 
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """Rows A = R (X − 1 highᵀ) D⁻¹, formed as they are multiplied.
+    """Rows A = R (X − 1 highᵀ) D⁻¹, formed only while they are multiplied.
 
     Parameters
     ----------
     data : ndarray of shape (m, p)
-        X, float32 or float64, of any strides.
+        X: float32 or float64, any strides.
     high, divisor : ndarray of shape (p,), optional
-        What is subtracted, and the diagonal of D; in the precision of X.
+        The row that is subtracted, and the diagonal of D; in the precision of X.
     roots : ndarray of shape (m,), optional
         The diagonal of R, in the precision of X.
     """
@@ -67,12 +67,12 @@ class Affine:
 
     @property
     def place(self) -> tuple[int | None, int, int, int]:
-        """The first arguments of a kernel: address, rows, columns, numbers from row to row."""
+        """The first arguments of a kernel: address, rows, columns, and row stride in numbers."""
         data = self.data
         return native.address(data), *self.shape, data.strides[0] // data.itemsize
 
     def kernel(self, name: str, instructions: str) -> native.Kernel | None:
-        """Return the compiled kernel for these rows, or None where NumPy does its work."""
+        """Return the compiled kernel for these rows, or None if NumPy does the work."""
         data, (m, p) = self.data, self.shape
         for one, length in ((self.high, p), (self.divisor, p), (self.roots, m)):
             if one is not None and (one.shape != (length,) or one.dtype != self.dtype):
@@ -82,7 +82,7 @@ class Affine:
         return native.function(f"{name}_f{8 * data.itemsize}", instructions)
 
     def formed(self) -> FloatArray:
-        """Form A in this thread's scratch memory; X itself where A is X."""
+        """Form A in this thread's scratch memory, or return X itself if A equals X."""
         data = self.data
         if self.high is None and self.divisor is None and self.roots is None:
             return data
@@ -97,7 +97,7 @@ class Affine:
 
 
 def padded(vectors: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
-    """Copy vectors (p, m) to C order and this precision, with zero columns up to a cache line."""
+    """Copy vectors (p, m) to C order in ``dtype``, with zero columns up to a whole cache line."""
     lanes = LINE // dtype.itemsize
     width = vectors.shape[1]
     filled = aligned((len(vectors), -(-width // lanes) * lanes), dtype)
@@ -119,7 +119,7 @@ def images(
     Parameters
     ----------
     rows : Affine of shape (m, p)
-        A; r are its roots, or ones.
+        A; r is its ``roots``, or ones.
     right : ndarray of shape (p, w)
         Q, :func:`padded`, in the precision of A.
     out : ndarray of shape (p, w)
@@ -127,7 +127,7 @@ def images(
     taken : ndarray of shape (w,), optional
         t, in the precision of A.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
 
     Returns
     -------
@@ -211,7 +211,7 @@ def empty_scores(rows: Affine, vectors: FloatArray) -> FloatArray:
 
 
 def filled_scores(rows: Affine, left: FloatArray) -> FloatArray:
-    """Return scores for whole strips: ``left`` (m, w), and zeros after it."""
+    """Return scores for whole strips of rows: ``left`` (m, w), followed by rows of zeros."""
     scores = empty_scores(rows, left)
     scores[: len(left)], scores[len(left) :] = left, 0.0
     return scores

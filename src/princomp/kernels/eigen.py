@@ -1,4 +1,4 @@
-"""The spectrum of a small scatter: LAPACK's calls would cost more than its arithmetic."""
+"""The spectrum of a small scatter, where calling LAPACK costs more than the arithmetic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from princomp.kernels import native
 from princomp.kernels.signatures import SIZES
 from princomp.linalg import FloatArray, eigh, empty, fix_signs
 
-# Columns, at most: the compiled kernel has no room for more.
+# Maximum number of columns: the compiled kernel has buffers for no more.
 MOST = SIZES["small_columns"]
 
 
@@ -20,15 +20,15 @@ class SmallSpectrum(NamedTuple):
     Parameters
     ----------
     variances : ndarray of shape (p,)
-        Descending, none below zero, those beyond the rank zero.
+        Descending and non-negative; zero beyond the rank.
     axes : ndarray of shape (p, p)
-        One a row, the largest |entry| of each positive.
+        V: the axes as rows, with the signs that make the largest |entry| of each positive.
     total : float
         Total variance.
     orthogonality : float
         Largest entry of |VVᵀ − I|.
     clipped : int
-        Variances that came out below zero.
+        Number of variances that were computed as negative and set to zero.
     """
 
     variances: FloatArray
@@ -39,7 +39,7 @@ class SmallSpectrum(NamedTuple):
 
 
 class SmallFit(NamedTuple):
-    """Mean in two parts (p,), scatter (p, p) and spectrum of some rows."""
+    """Mean in two parts (p,), scatter (p, p) and spectrum of a block of rows."""
 
     mean: FloatArray
     mean_low: FloatArray
@@ -50,9 +50,9 @@ class SmallFit(NamedTuple):
 def spectrum(
     scatter: FloatArray, divisor: float, rank: int, *, instructions: str = ""
 ) -> SmallSpectrum | None:
-    """Compute variances and all axes; None where rotations do not converge.
+    """Compute the variances and all axes; return None if the rotations do not converge.
 
-    Each column without scatter has one of the last axes, and is zero in the others.
+    Each constant column gets one of the last axes to itself, and is zero in all others.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def spectrum(
     divisor : float
         n − 1.
     rank : int
-        Upper bound of the rank.
+        Upper bound on the rank of the scatter.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
     """
     kernel = native.function("spectrum_f64", instructions)
     if kernel is None:
@@ -76,14 +76,15 @@ def spectrum(
 
 
 def moments_and_spectrum(rows: FloatArray) -> SmallFit | None:
-    """Compute moments of unweighted rows (n, p) and their spectrum in one call.
+    """Compute the moments of unweighted rows (n, p) and their spectrum in one call.
 
-    None without compiled kernels, and where something is not finite or leaves the range.
+    Return None if there are no compiled kernels, if the rows are not C-contiguous and aligned, if a
+    number is not finite or out of range, or if the rotations do not converge.
 
     Parameters
     ----------
     rows : ndarray of shape (n, p)
-        float32 or float64, at least two.
+        float32 or float64, at least two rows.
     """
     kernel = native.function("small_f64" if rows.dtype.char == "d" else "small_f32")
     flags = rows.flags

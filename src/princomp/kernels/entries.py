@@ -1,4 +1,4 @@
-"""The parts of a CSR matrix, checked before compiled code follows its indices."""
+"""The arrays of a CSR matrix, validated before compiled code uses its indices."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from princomp.linalg import FloatArray
 
 
 class Entries(NamedTuple):
-    """The parts of a CSR matrix (n, p), checked: made by :func:`entries_of`.
+    """The arrays of a CSR matrix (n, p), validated by :func:`entries_of`.
 
     Parameters
     ----------
     values : ndarray of shape (stored,)
         float32 or float64.
     columns, ends : ndarray of shape (stored,) and (n + 1,)
-        Integers of 4 or 8 bytes, both alike.
+        SciPy's ``indices`` and ``indptr``, both int32 or both int64.
     shape : tuple of int
     """
 
@@ -31,12 +31,12 @@ class Entries(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Kinds of the values and of the indices, as in the names of kernels."""
+        """Types of the values and the indices, as in the names of kernels: ``f32_i64``."""
         value = "f32" if self.values.dtype == np.float32 else "f64"
         return f"{value}_{'i32' if self.columns.dtype == np.int32 else 'i64'}"
 
     def rows(self, part: slice) -> Entries:
-        """Return consecutive rows; ``ends`` then need not begin at zero."""
+        """Return consecutive rows; their ``ends`` may not begin at zero."""
         start, stop, _ = part.indices(self.shape[0])
         return self._replace(ends=self.ends[start : stop + 1], shape=(stop - start, self.shape[1]))
 
@@ -49,17 +49,17 @@ class Entries(NamedTuple):
 
 
 def entries_of(matrix: sp.csr_array) -> Entries:
-    """Check a CSR array, and return its parts for compiled kernels.
+    """Validate a CSR array, and return its arrays for compiled kernels.
 
     Parameters
     ----------
     matrix : CSR array of shape (n, p)
-        Of float32 or float64; indices in any order, also twice in a row.
+        float32 or float64; the indices of a row may be in any order and repeated.
 
     Raises
     ------
     DataError
-        An index that is not a column, or rows that do not follow one another.
+        If an index is not a valid column, or the row ends (``indptr``) do not ascend.
     """
     n, p = (int(length) for length in matrix.shape)
     values = np.ascontiguousarray(matrix.data)

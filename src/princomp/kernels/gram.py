@@ -1,10 +1,10 @@
 """Mean and scatter of a dense block, in one read of its rows.
 
-A large mean must never cancel, so a block is shifted close to its own mean before anything
-is multiplied. The shift is one row plus the mean difference to it over 64 rows, one from each
-of 64 equal parts of the block: a constant column becomes exactly zero. Where the mean turns out
+A large mean would cause cancellation, so a block is shifted close to its own mean before anything
+is multiplied. The shift is one row plus the mean difference from it over 64 rows, one from each
+of 64 equal parts of the block, so a constant column becomes exactly zero. If the mean turns out
 to lie further from the shift than the rows lie from the mean, the block is summed again about
-the mean, which is known by then. See ``misled`` in gram.cpp for why once is enough.
+the mean, which is known by then. See ``misled`` in gram.cpp for why one repetition is enough.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from princomp.linalg import (
 )
 
 _SAMPLE = 64
-# 2³² over the golden ratio: multiples of it, modulo 2³², spread evenly and without a period.
+# 2³² over the golden ratio: its multiples, modulo 2³², spread evenly and without a period.
 _GOLDEN = np.uint64(2654435769)
-# Numbers and rows of the twin's panels: about 2 MB of doubles stay in a core's cache between
-# being shifted, summed and multiplied.
+# The twin's panels have about _PANEL_NUMBERS numbers, and at least _PANEL_ROWS rows: about 2 MB of
+# doubles stay in a core's cache while they are shifted, summed and multiplied.
 _PANEL_NUMBERS, _PANEL_ROWS = 2**18, 512
-# Rows whose products BLAS adds one by one: where they are equal, all sums round one way, so that
-# the error grows with this.
+# Rows of a BLAS product, which adds them one by one: equal rows all round in the same direction, so
+# the error grows with this number.
 _CHUNK_ROWS = 256
 # A float32 product below this may have lost digits to underflow.
 _FLOAT32_TINY = 2.0**-96
 
 
 class BlockMoments(NamedTuple):
-    """Mean and scatter of a block, or why there are none.
+    """Mean and scatter of a block, or why they could not be computed.
 
     Parameters
     ----------
     answer : int
-        ``native.DONE``; ``LEFT_RANGE`` where float32 products vanished though the numbers
-        did not; ``NOT_FINITE`` where a sum or a square is NaN or infinite.
+        ``native.DONE``; ``LEFT_RANGE`` if float32 products of nonzero numbers underflowed;
+        ``NOT_FINITE`` if a sum or a square is NaN or infinite.
     mean, mean_low : ndarray of shape (p,)
-        Column means as a sum of two doubles. Where not finite: ``mean`` holds the sums of
+        Column means as a sum of two doubles. If not finite, ``mean`` contains the sums of
         the shifted rows.
     scatter : ndarray of shape (p, p)
-        About the mean. Where not finite: about the shift, good for its diagonal only.
+        About the mean. If not finite, about the shift, and only the diagonal is valid.
     """
 
     answer: int
@@ -68,18 +68,18 @@ def moments(
     precise: bool = False,
     instructions: str = "",
 ) -> BlockMoments:
-    """Mean and scatter of at least one row.
+    """Compute the mean and scatter of a block of at least one row.
 
     Parameters
     ----------
     block : ndarray of shape (m, p)
         float32 or float64, any strides.
     weights : ndarray of shape (m,), optional
-        Frequencies above zero.
+        Positive frequencies.
     precise : bool
-        Multiply float32 rows in float64.
+        Whether to multiply float32 rows in float64.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
     """
     name = "f64" if block.dtype.char == "d" else "f32_precise" if precise else "f32"
     kernel = native.function(f"moments_{name}", instructions)
@@ -98,12 +98,12 @@ def moments(
     return BlockMoments(answer, out[:p], out[p : 2 * p], out[2 * p :].reshape(p, p))
 
 
-# From so many columns on, chunks of float32 rows are twice as long.
+# Number of columns from which on chunks of float32 rows are twice as long.
 LONG_COLUMNS = SIZES["gram_long_columns"]
 
 
 def chunk_bytes(rows: int, columns: int) -> int:
-    """Memory that the kernel keeps in a thread for a packed chunk of padded rows, at most."""
+    """Upper bound on the bytes that the kernel keeps per thread for a packed chunk of rows."""
     chunk, long_rows = SIZES["gram_chunk_bytes"], SIZES["gram_long_rows"]
     most = chunk if columns < LONG_COLUMNS else long_rows * 8 * columns
     return min(most, 8 * rows * (columns + 16)) + 2**16
@@ -112,12 +112,12 @@ def chunk_bytes(rows: int, columns: int) -> int:
 def moments_twin(
     block: FloatArray, weights: NDArray[np.float64] | None = None, *, precise: bool = False
 ) -> BlockMoments:
-    """NumPy implementation of :func:`moments`: panels multiplied in their precision."""
+    """NumPy implementation of :func:`moments`, which multiplies panels in their own precision."""
     block = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("="))
     m, p = block.shape
     dtype = np.dtype(np.float64) if precise else block.dtype
     step = max(_PANEL_NUMBERS // p // _CHUNK_ROWS * _CHUNK_ROWS, _PANEL_ROWS)
-    with np.errstate(all="ignore"):  # what overflows here shows in the answer
+    with np.errstate(all="ignore"):  # overflow here shows in the answer
         shift = shift_of(block, weights)
         rows = float(m) if weights is None else float(weights.sum())
         sums, scatter = _panels(block, weights, shift, dtype, step)
@@ -142,9 +142,10 @@ def answer_of(
     chunks: int,
     dtype: np.dtype[Any],
 ) -> int:
-    """Return the answer for a block from the sums (p,) of its shifted rows and of their squares.
+    """Return the ``answer`` for a block from the sums (p,) of its shifted rows and their squares.
 
-    ``dtype`` is that of the products, which are summed in float64 over so many ``chunks``.
+    ``dtype`` is the precision of the products, and ``chunks`` the number of chunks of rows whose
+    products are added in float64.
     """
     if not np.isfinite(np.add.reduce(squares) + np.add.reduce(sums)):
         return native.NOT_FINITE
@@ -161,7 +162,7 @@ def misled(sums: FloatArray, squares: FloatArray, rows: float) -> bool:
     Parameters
     ----------
     sums, squares : ndarray of shape (p,)
-        Of the shifted rows, and of their squares.
+        Column sums of the shifted rows, and of their squares.
     rows : float
         Sum of the weights.
     """
@@ -198,13 +199,13 @@ def _panel(
     if weights is None:
         return column_sums(shifted), products(shifted)
     share = weights[start:stop]
-    # Both factors get the root, so that the product stays symmetric to the bit.
+    # Both factors are multiplied by the root, so that the product is exactly symmetric.
     rooted = shifted * np.sqrt(share).astype(dtype)[:, None]
     return share @ shifted, products(rooted)
 
 
 def products(rows: FloatArray) -> FloatArray:
-    """``rowsᵀ rows`` in float64, of chunks of rows multiplied in their precision."""
+    """``rowsᵀ rows``: chunks of rows multiplied in their precision, and added in float64."""
     m, p = rows.shape
     whole = m // _CHUNK_ROWS * _CHUNK_ROWS
     chunks = rows[:whole].reshape(-1, _CHUNK_ROWS, p)
@@ -217,8 +218,9 @@ def products(rows: FloatArray) -> FloatArray:
 def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> FloatArray:
     """Return a row near the mean, exact for constant columns, in the block's precision."""
     if weights is not None:
-        # A heavy row may lie anywhere: only the weighted mean is near enough for sure. Distances
-        # are measured from the heaviest row: a light outlier would cost them their digits.
+        # A row of large weight may lie anywhere, so only the weighted mean is near enough for sure.
+        # Distances are measured from the row of largest weight: measured from an outlier of small
+        # weight, they would lose their digits.
         base, share = block[weights.argmax()], weights / weights.sum()
         distance = np.zeros(len(base))
         for start in range(0, len(block), _PANEL_ROWS):
@@ -234,9 +236,10 @@ def shift_of(block: FloatArray, weights: NDArray[np.float64] | None = None) -> F
 
 @lru_cache(maxsize=64)
 def sampled_rows(m: int, count: int = _SAMPLE) -> NDArray[np.intp]:
-    """One row from each of ``count`` equal parts of ``m`` rows; all where there are no more.
+    """Indices of one row from each of ``count`` equal parts of ``m`` rows; of all if m ≤ count.
 
-    Its place in its part follows the golden ratio: at a stride, all of them could be special.
+    The place in each part follows the golden ratio: a fixed stride could match a period of the
+    rows, and then all sampled rows could be special.
     """
     count = min(m, count)
     part = np.arange(count, dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""Rows times a matrix, each row by itself: no row changes the bits of another."""
+"""Rows times a matrix, each row multiplied separately: no row changes the bits of another."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from princomp.linalg import LINE, FloatArray, aligned
 
 
 class RightFactor:
-    """A matrix (k, n) that multiplies rows, each row by itself.
+    """A matrix (k, n) that multiplies rows, each row separately.
 
-    The bits of a row's product do not depend on other rows. With BLAS they depend on the row's
+    The bits of a row's product do not depend on other rows. In BLAS they depend on the row's
     position and on the number of rows, in ways that differ between processors.
 
     Parameters
@@ -19,7 +19,7 @@ class RightFactor:
     matrix : ndarray of shape (k, n)
         float32 or float64.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
     """
 
     def __init__(self, matrix: FloatArray, *, instructions: str = "") -> None:
@@ -33,9 +33,9 @@ class RightFactor:
         Parameters
         ----------
         rows : ndarray of shape (m, k)
-            Of the matrix's precision, any strides.
+            In the precision of the matrix, any strides.
         out : ndarray of shape (m, n), optional
-            Of the matrix's precision, with contiguous rows.
+            In the precision of the matrix, with contiguous rows.
         """
         (m, k), n, size = rows.shape, self.shape[1], self.dtype.itemsize
         out = np.empty((m, n), self.dtype) if out is None else out
@@ -47,7 +47,7 @@ class RightFactor:
         if not native.is_plain(out):
             raise ValueError("the rows of the product are not contiguous")
         if self._kernel is None:
-            # One product for each row, which then has no neighbours.
+            # One product per row, so that the rows cannot affect each other.
             np.matmul(rows[:, None, :], self._factor, out=out[:, None, :])
             return out
         self._kernel(
@@ -58,7 +58,7 @@ class RightFactor:
 
 
 def _packed(matrix: FloatArray) -> FloatArray:
-    """Panels (k, 64 bytes) of columns, one after the other, the last filled with zeros."""
+    """Panels (k, 64 bytes) of columns, one after the other, the last padded with zeros."""
     k, n = matrix.shape
     lanes = LINE // matrix.itemsize
     whole = n // lanes * lanes

@@ -1,7 +1,8 @@
 """The compiled library and the choice among its instruction sets.
 
-The library is plain C behind :mod:`ctypes`, which releases the GIL for each call. It is compiled
-when the package is installed with GCC or Clang; otherwise NumPy does the work of its kernels.
+The library has a C interface and is called through :mod:`ctypes`, which releases the GIL. It is
+compiled when the package is installed, if GCC or Clang is available; otherwise NumPy does the work
+of its kernels.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ from numpy.typing import NDArray
 from princomp.errors import MissingLibraryError, ParameterError
 from princomp.kernels.signatures import SIGNATURES, SIZES
 
-# What a kernel answers: the codes of kernels.hpp.
+# Return codes of the kernels, as in kernels.hpp.
 DONE, NOT_FINITE, LEFT_RANGE, NO_MEMORY = range(4)
 
-# As installed, and as built in place by an editable installation.
+# File names of the library: as installed, and as built in place by an editable installation.
 _FILES = ("kernels.native", "kernels.inplace")
-# In the order of princomp_supported(): a processor runs the ones up to its number.
+# Instruction sets, from oldest to newest: a processor can run those up to the index that
+# princomp_supported() returns.
 _SETS = ("plain", "avx2", "avx512")
-# The environment variable that chooses one of the sets, or "numpy".
+# Environment variable that selects one of the sets, or "numpy".
 _VARIABLE = "PRINCOMP_KERNEL"
 _TYPES = {"p": ctypes.c_void_p, "n": ctypes.c_ssize_t, "d": ctypes.c_double}
 
-# Arguments are those of SIGNATURES; returns one of the codes.
+# Takes the arguments listed in SIGNATURES, and returns one of the codes above.
 Kernel: TypeAlias = Callable[..., int]
 
 
@@ -42,14 +44,14 @@ def _library() -> ctypes.CDLL | None:
         if path.exists():
             try:
                 return ctypes.CDLL(str(path))
-            except OSError:  # of another processor or system, say in a shared home folder
+            except OSError:  # built for another processor or system, e.g. in a shared home folder
                 continue
     return None
 
 
 @cache
 def instruction_sets() -> tuple[str, ...]:
-    """Return the sets that this machine can run, the quickest last; none without a library."""
+    """Return the sets that this machine can run, the fastest last; empty without a library."""
     library = _library()
     if library is None:
         return ()
@@ -67,7 +69,7 @@ def name_in_use() -> str:
     Raises
     ------
     ParameterError
-        When the environment variable names one that this machine cannot run.
+        If the environment variable names a set that this machine cannot run.
     """
     available = instruction_sets()
     chosen = os.environ.get(_VARIABLE, "")
@@ -84,19 +86,19 @@ def name_in_use() -> str:
 
 @cache
 def function(name: str, instructions: str = "") -> Kernel | None:
-    """Return a compiled kernel, or None where NumPy does its work.
+    """Return a compiled kernel, or None if NumPy does the work.
 
     Parameters
     ----------
     name : str
-        One of ``SIGNATURES``.
+        A key of ``SIGNATURES``.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
 
     Raises
     ------
     MissingLibraryError
-        When the library belongs to another version of this package.
+        If the library belongs to another version of this package.
     """
     chosen = instructions or name_in_use()
     library = _library()
@@ -109,11 +111,12 @@ def function(name: str, instructions: str = "") -> Kernel | None:
 
 
 def check_table(instructions: str) -> None:
-    """Refuse a library whose functions or buffers differ from ``SIGNATURES`` and ``SIZES``.
+    """Refuse a library that does not match ``SIGNATURES`` and ``SIZES``.
 
     Raises
     ------
     MissingLibraryError
+        If the library has other functions, arguments or buffer sizes.
     """
     expected = {**SIGNATURES, **{name: str(size) for name, size in SIZES.items()}}
     found = dict(line.split(" ") for line in _exported(instructions).splitlines())
@@ -130,7 +133,7 @@ def check_table(instructions: str) -> None:
 
 @cache
 def _exported(instructions: str) -> str:
-    """Return the table of exports.hpp; nothing from a library that has none."""
+    """Return the library's table of functions and sizes (exports.hpp), or "" if it has none."""
     library = _library()
     assert library is not None
     text = ctypes.create_string_buffer(2**13)
@@ -148,7 +151,7 @@ def address(array: NDArray[Any] | None, first: int = 0) -> int | None:
     if array is None:
         return None
     try:
-        # A third of the time of ``array.ctypes.data``, but not for read-only, sliced or
+        # Takes a third of the time of ``array.ctypes.data``, but fails for read-only, sliced or
         # empty arrays.
         at = ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
     except (TypeError, ValueError, BufferError):
@@ -157,7 +160,7 @@ def address(array: NDArray[Any] | None, first: int = 0) -> int | None:
 
 
 def is_plain(rows: NDArray[Any]) -> bool:
-    """Whether the numbers of each row are contiguous, aligned, and whole numbers apart."""
+    """Whether rows are contiguous and aligned, and a whole number of items apart."""
     step, across = rows.strides
     size = rows.itemsize
     contiguous = (across == size or rows.shape[1] == 1) and step % size == 0
@@ -165,19 +168,19 @@ def is_plain(rows: NDArray[Any]) -> bool:
 
 
 def plain_rows(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows, copied unless kernels can read them: see :func:`is_plain`."""
+    """Return the rows, copied only if kernels cannot read them (see :func:`is_plain`)."""
     if is_plain(rows) and rows.dtype.isnative:
         return rows
     return np.array(rows, dtype=rows.dtype.newbyteorder("="), order="C")
 
 
 def contiguous(*arrays: NDArray[Any] | None) -> list[NDArray[Any] | None]:
-    """Return the arrays in C order, copied where they are not. Keep them until a kernel is done."""
+    """Return the arrays in C order, copied if necessary; keep them until the kernel returns."""
     return [None if array is None else np.ascontiguousarray(array) for array in arrays]
 
 
 def plain_weights(weights: NDArray[Any], rows: int) -> NDArray[Any]:
-    """Return weights (rows,) as contiguous float64."""
+    """Return the weights of ``rows`` rows as contiguous float64."""
     plain = np.ascontiguousarray(weights, dtype=np.float64)
     if plain.shape != (rows,):
         raise ValueError(f"{plain.shape} weights for {rows} rows")
@@ -186,7 +189,7 @@ def plain_weights(weights: NDArray[Any], rows: int) -> NDArray[Any]:
 
 @cache
 def warn_without_kernels() -> None:
-    """Log, once a process, that there are no compiled kernels."""
+    """Log a warning, once per process, if there are no compiled kernels."""
     if name_in_use() == "numpy" and not os.environ.get(_VARIABLE):
         logging.getLogger("princomp").warning(
             "princomp runs without its compiled kernels, two to four times slower on large "

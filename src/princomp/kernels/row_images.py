@@ -1,4 +1,4 @@
-"""Products AAᵀY of dense rows with vectors as long as there are rows, in one read."""
+"""Products AAᵀY of dense rows with vectors that have one entry per row, in one read of A."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from princomp.kernels.dense import (
 )
 from princomp.linalg import FloatArray, scratch
 
-# Bytes of tiles of all rows that the kernel centres at a time, at most. On two cores 1,000 × 20,000
-# takes 1.4 (float64) and 1.2 times as long in tiles of half that width, and 2,000 × 20,000 1.3 and
-# 1.2 times as long in two reads; 4,000 × 12,000 is where reading twice is as quick.
+# Maximum bytes of a tile of columns over all rows, which the kernel centres at a time; with more
+# rows, A is read twice. On two cores, 1,000 × 20,000 takes 1.4 (float64) and 1.2 (float32) times
+# as long with tiles of half the width, and 2,000 × 20,000 takes 1.3 and 1.2 times as long in two
+# reads; at 4,000 × 12,000 two reads are as quick as one.
 _TILES_BYTES = 2**22
 
 
@@ -29,16 +30,16 @@ def images_of_rows(
     low: FloatArray | None = None,
     instructions: str = "",
 ) -> tuple[FloatArray, FloatArray]:
-    """Compute A B for B = Aᵀ Y − low (rᵀ Y), and the sums lowᵀ B.
+    """Compute A B and the sums lowᵀ B, for B = Aᵀ Y − low (rᵀ Y).
 
     Parameters
     ----------
     rows : Affine of shape (m, p)
-        A; r are its roots, or ones.
+        A; r is its ``roots``, or ones.
     left : ndarray of shape (m, w)
         Y, :func:`padded`, in the precision of A.
     low : ndarray of shape (p,), optional
-        float64.
+        Low part of the mean, in float64; zero by default.
     instructions : str, optional
         As for :func:`images`.
 

@@ -1,4 +1,4 @@
-"""Scores of dense rows on the axes: centred and multiplied in one read of the rows."""
+"""Scores of dense rows on the axes: rows are centred and multiplied in one read."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from princomp.kernels.dense import padded
 from princomp.kernels.signatures import SIZES
 from princomp.linalg import LINE, FloatArray, aligned, scratch
 
-# Axes that are larger than about half of a core's second cache are multiplied by BLAS.
+# Larger axes than this, about half of a core's L2 cache, are multiplied by BLAS.
 _AXES_BYTES = 2**19
-# Below this, calling the kernel takes longer than NumPy's arithmetic.
+# For fewer numbers, calling the kernel takes longer than NumPy's arithmetic.
 _FEW_NUMBERS = 2**12
-# Numbers of rows that NumPy centres at a time.
+# How many numbers (rows times columns) NumPy centres at a time.
 _PIECE_NUMBERS = 2**17
 
 
@@ -26,7 +26,7 @@ def project(
     *,
     instructions: str = "",
 ) -> None:
-    """Compute ``((rows − mean) − mean_low) @ axes`` into ``out``, each row by itself.
+    """Compute ``((rows − mean) − mean_low) @ axes`` into ``out``, each row separately.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ def project(
     mean, mean_low : ndarray of shape (p,)
     axes : ndarray of shape (p, k)
     out : ndarray of shape (m, k)
-        C-order. All arrays have the precision of the rows.
+        In C order. All arrays must have the precision of the rows.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
     """
     m, p = rows.shape
     if m * p < _FEW_NUMBERS and not instructions:
@@ -75,7 +75,7 @@ def project_twin(
     axes: FloatArray,
     out: FloatArray,
 ) -> None:
-    """NumPy implementation of :func:`project`, as many rows at a time as fit a cache."""
+    """NumPy implementation of :func:`project`, with as many rows at a time as fit in a cache."""
     step = max(1, _PIECE_NUMBERS // max(rows.shape[1], 1))
     with np.errstate(all="ignore"):  # infinite input is reported by the caller
         for start in range(0, len(rows), step):

@@ -1,6 +1,7 @@
 """The functions of the compiled library and the sizes of buffers, as in exports.hpp.
 
-Both tables are compared before a kernel is called, see :func:`~princomp.kernels.native.function`.
+Both tables are compared with those of the library before a kernel is called: see
+:func:`~princomp.kernels.native.function`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ _MIXED = ("f32", "f32_precise", "f64")
 _CSR = ("f32_i32", "f32_i64", "f64_i32", "f64_i64")
 _PASSES = (*(f"f32_{kind}" for kind in _CSR), "f64_f64_i32", "f64_f64_i64")
 
-# Arguments, one letter each, of all functions of a family, and the kinds of numbers there are:
-# p is a pointer, n a ptrdiff_t and d a double. They return an int.
+# For each family of functions: its arguments, one letter each (p is a pointer, n a ptrdiff_t and
+# d a double), and the types of numbers it is compiled for. All functions return an int.
 _FAMILIES = {
     "moments": ("pnnnpp", _MIXED),
     "small": ("pnnnp", _BOTH),
@@ -44,22 +45,23 @@ SIGNATURES = {
 
 SIZES = {
     "line_bytes": LINE,
-    # Rows that are centred at a time: a strip of rows, in tiles of columns, and all that is kept.
+    # Dense rows are centred in strips of rows and tiles of columns: rows of a strip, bytes of a row
+    # in a tile, and bytes of a panel, which contains all centred rows that are kept.
     "strip_rows": 8,
     "tile_bytes": 2**10,
     "dense_panel_bytes": 2**19,
-    # Rows that are centred at a time for scores, and the bytes kept for each, at least.
+    # Rows that are centred at a time for scores, and the minimum bytes kept for each.
     "score_rows": 8,
     "score_row_bytes": 2**10,
-    # A packed chunk of rows: bytes, or rows where columns are many.
+    # A packed chunk of rows: its bytes, or its rows from gram_long_columns columns on.
     "gram_chunk_bytes": 2**20,
     "gram_long_columns": 768,
     "gram_long_rows": 1024,
-    # A packed chunk of wide rows of float64; rows of the scatter that groups are multiples of; rows
-    # that are mirrored at a time.
+    # Wide blocks: float64 rows of a packed chunk, the number of scatter rows that group sizes are
+    # multiples of, and the scatter rows that are mirrored at a time.
     "wide_chunk_rows": 1024,
     "wide_group_rows": 48,
     "wide_mirrored_rows": 64,
-    # Columns of a scatter whose spectrum is computed by rotations, at most.
+    # Maximum columns of a scatter whose spectrum is computed by rotations.
     "small_columns": 64,
 }

@@ -1,4 +1,4 @@
-"""A symmetric matrix reduced to tridiagonal form by several threads, with the same bits always."""
+"""Reduction of a symmetric matrix to tridiagonal form: same bits for any number of threads."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from princomp.linalg import (
     tridiagonal,
 )
 
-# More threads would wait for each other: the matrix comes from a cache that they share.
+# Maximum number of threads: more would wait for each other, as they read the matrix from a cache
+# that they share.
 _MOST = 8
 
 
 def tridiagonalise(
     matrix: FloatArray, *, threads: int | None = None, instructions: str = ""
 ) -> Tridiagonal | None:
-    """Reduce a symmetric matrix (n, n) of float64, n > 1, whose squares are in range.
+    """Reduce a symmetric float64 matrix (n, n), n > 1, to tridiagonal form.
 
-    None where LAPACK, which does the work without compiled kernels, fails.
+    Without compiled kernels LAPACK does the work; return None if it fails.
 
     Parameters
     ----------
     matrix : ndarray of shape (n, n)
-        It is not changed.
+        The squares of its entries must be in range. It is not changed.
     threads : int, optional
         All processors by default.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
     """
     n = len(matrix)
     lead = native.function("tridiagonal_f64", instructions)

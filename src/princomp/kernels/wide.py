@@ -1,9 +1,9 @@
 """A block of wide rows added to a scatter in place, by several threads at once.
 
-Where a scatter is large, one for each block and each thread costs too much to write, mirror and
-merge. Here all threads work on the same scatter: they pack chunks of rows, and then each adds to
-groups of the scatter's rows. Every number of the scatter is the same sum in the same order for any
-number of threads.
+A large scatter takes too long to write, mirror and merge for each block and each thread. Here all
+threads work on the same scatter: they pack chunks of rows, and then each thread adds to groups of
+the scatter's rows. For any number of threads, each entry of the scatter is the same sum in the same
+order.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from princomp.kernels.gram import answer_of, misled, shift_of
 from princomp.kernels.signatures import SIZES
 from princomp.linalg import LINE, FloatArray, aligned, default_threads, empty, in_order, unwritten
 
-# Columns from which on this is quicker than a scatter a block: at 500, where that stays in the
-# cache, it takes 1.3 times as long, at 768 1.05, at 1,000 0.9 in float32 and as long in float64,
-# at 2,000 0.8 and 0.93.
+# Number of columns from which on this is quicker than one scatter per block. Relative times: 1.3 at
+# 500 columns, where a scatter stays in the cache; 1.05 at 768; 0.9 (float32) and 1.0 (float64) at
+# 1,000; 0.8 and 0.93 at 2,000.
 WIDE = 1024
-# Bytes of a column of a packed chunk: 1,024 numbers, or 512 in float32, whose products are summed
-# in their own precision over a chunk.
+# Bytes of a column of a packed chunk, by item size: 1,024 numbers of float64, or 512 of float32,
+# whose products are summed in float32 within a chunk.
 _CHUNK_BYTES = {8: 8 * SIZES["wide_chunk_rows"], 4: 4 * SIZES["wide_chunk_rows"] // 2}
-# Rows of the scatter that a thread works on at a time: their columns of a chunk stay in its second
-# cache. Fewer where they would not go round. Each group begins with a panel of wide.cpp: of
-# 48 columns, or of a share of them.
+# Rows of the scatter that a thread works on at a time (a group), by item size: the matching
+# columns of a chunk stay in its L2 cache. Groups are smaller if there would be fewer than _TURNS
+# per thread. Their sizes are multiples of _PANEL rows, so that each begins with a panel of
+# wide.cpp, whose width divides _PANEL.
 _GROUP, _PANEL, _TURNS = {8: 144, 4: 240}, SIZES["wide_group_rows"], 3
-# Rows that are mirrored at a time.
+# Rows of the scatter that are mirrored at a time.
 _MIRRORED = 4 * SIZES["wide_mirrored_rows"]
-# Numbers of a vector at most: columns are padded to whole vectors.
+# Maximum numbers of a SIMD vector: columns are padded to whole vectors.
 _VECTOR = LINE // 4
 
 
@@ -41,20 +42,20 @@ class Packed(NamedTuple):
     Parameters
     ----------
     answer : int
-        ``native.DONE``, ``LEFT_RANGE`` or ``NOT_FINITE``, as of
+        ``native.DONE``, ``LEFT_RANGE`` or ``NOT_FINITE``, as in
         :class:`~princomp.kernels.gram.BlockMoments`. Only a block that is DONE can be added.
     rows : float
         Sum of the weights.
     shift : ndarray of shape (p,)
-        What was subtracted from each row, in its precision.
+        The row that was subtracted from each row, in the precision of the block.
     sums, squares : ndarray of shape (p,)
-        Of the shifted rows, and of their squares.
+        Column sums of the shifted rows, and of their squares.
     memory : ndarray
-        The packed numbers; reused by the next block.
+        The packed numbers. The next block reuses this memory.
     shape : tuple of int
         Rows and columns.
     chunk : int
-        Rows of a chunk; 0 without compiled kernels, where numbers are in the order of the rows.
+        Rows of a chunk, or 0 without compiled kernels: the numbers are then stored row by row.
     """
 
     answer: int
@@ -68,7 +69,7 @@ class Packed(NamedTuple):
 
     @property
     def apart(self) -> int:
-        """Numbers from one chunk to the next, for vectors of any length."""
+        """Distance between the starts of two chunks, in numbers, for SIMD vectors of any length."""
         return _chunk_numbers(self.chunk, self.shape[1])
 
 
@@ -81,22 +82,22 @@ def packed(
     threads: int | None = None,
     instructions: str = "",
 ) -> Packed:
-    """Pack at least one row, and check that its sums and squares are in range.
+    """Pack a block of at least one row, and check that its sums and squares are in range.
 
     Parameters
     ----------
     block : ndarray of shape (m, p)
         float32 or float64, any strides.
     weights : ndarray of shape (m,), optional
-        Frequencies above zero.
+        Positive frequencies.
     precise : bool
-        Multiply float32 rows in float64.
+        Whether to multiply float32 rows in float64.
     memory : ndarray, optional
-        Memory of another packed block, to be reused.
+        ``memory`` of an earlier packed block, to be reused.
     threads : int, optional
         All processors by default.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
     """
     m, p = block.shape
     block = native.plain_rows(block)
@@ -114,7 +115,7 @@ def packed(
         memory = aligned((numbers,), dtype)
     else:
         unwritten(memory)
-    with np.errstate(all="ignore"):  # what overflows here shows in the answer
+    with np.errstate(all="ignore"):  # overflow here shows in the answer
         shift = shift_of(block, weights)
         filled = np.zeros(p + _VECTOR, dtype)
 
@@ -141,7 +142,7 @@ def packed(
             if again or not misled(sums, squares, rows):
                 break
             shift = (shift + sums / rows).astype(block.dtype)
-        # Squares that are too large for the products' precision: so may be the sum of a chunk.
+        # Where the squares overflow the products' precision, the sum over a chunk may too.
         seen = np.where(squares > np.finfo(dtype).max, np.inf, squares)
         answer = answer_of(block, shift, sums, seen, len(starts), dtype)
     return Packed(answer, rows, shift, sums, squares, memory, (m, p), chunk)
@@ -152,15 +153,15 @@ def _chunk_numbers(rows: int, columns: int) -> int:
 
 
 def packed_bytes(rows: int, columns: int) -> int:
-    """Upper bound of the memory of a packed block."""
+    """Upper bound on the bytes of a packed block."""
     return 8 * (rows + 1) * (columns + _VECTOR)
 
 
-@np.errstate(all="ignore")  # a thread has its own setting; what overflows shows in the sums
+@np.errstate(all="ignore")  # each thread has its own setting; overflow shows in the sums
 def _packed_twin(
     rows: FloatArray, weights: NDArray[np.float64] | None, shift: FloatArray, to: FloatArray
 ) -> FloatArray:
-    """NumPy implementation of the packing: shifted rows, times the roots of their weights."""
+    """NumPy implementation of packing: shifted rows, times the square roots of their weights."""
     np.subtract(rows, shift, out=to, dtype=to.dtype)
     sums = empty((2, len(shift)))
     if weights is None:
@@ -186,15 +187,15 @@ def add(
     Parameters
     ----------
     block : Packed
-        Whose answer is ``native.DONE``.
+        Its ``answer`` must be ``native.DONE``.
     scatter : ndarray of shape (p, p)
-        In C order. What is below its diagonal is valid only after :func:`mirror`.
+        In C order. The entries below its diagonal are valid only after :func:`mirror`.
     between : float
     delta : ndarray of shape (p,)
     threads : int, optional
         All processors by default.
     instructions : str, optional
-        Another instruction set than the one in use, or "numpy".
+        Instruction set to use instead of the default, or "numpy".
     """
     m, p = block.shape
     fits = scatter.shape == (p, p) and scatter.flags.c_contiguous and delta.shape == (p,)
@@ -209,7 +210,7 @@ def add(
     group, kernel = _GROUP[size], None
     if block.chunk:
         kernel = native.function(f"wide_add_f{8 * size}", instructions)
-        # Where groups begin does not matter to a number's sum, but to BLAS it does.
+        # Smaller groups: in the kernel, unlike in BLAS, the grouping does not change any bits.
         group = min(group, -(-p // (_TURNS * threads * _PANEL)) * _PANEL)
 
     def to_group(begin: int) -> None:
@@ -239,7 +240,7 @@ def _added_twin(block: Packed, to: FloatArray, begin: int) -> None:
 
 
 def mirror(scatter: FloatArray, *, threads: int | None = None, instructions: str = "") -> None:
-    """Copy what is above the diagonal of a scatter (p, p) below it, in place."""
+    """Copy the entries above the diagonal of a scatter (p, p) below it, in place."""
     p = len(scatter)
     kernel = native.function("wide_mirror", instructions)
 

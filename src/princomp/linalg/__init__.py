@@ -1,8 +1,8 @@
-"""Dense linear algebra and what it runs on.
+"""Dense linear algebra, and the memory, threads and seeds that it uses.
 
 arrays    decompositions, the sign convention, exact sums
 buffers   aligned and reused memory for arrays
-threads   work on fixed pieces by several threads, results in order; BLAS on one thread
+threads   several threads for fixed pieces of work, with results in order; BLAS on one thread
 memory    memory limits: reading, checking and printing sizes
 seeds     random_state and the seeds drawn from it
 """

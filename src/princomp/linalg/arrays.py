@@ -17,21 +17,21 @@ from numpy.typing import NDArray
 
 from princomp.linalg.threads import one_blas_thread
 
-# Any: an array's precision is data here, float32 or float64, not a matter of its type.
+# Any: arrays are float32 or float64, which is known only at run time, not to the type checker.
 FloatArray = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 
 _SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
-# Sums of numbers whose squares are zero, however many, are smaller than this.
+# Upper bound on the sum of any number of values whose squares underflow to zero.
 _VANISHING = 1e-150
-# Numbers of an outer product that are added at a time: 2**15 doubles stay in the cache.
+# Entries of an outer product that are added at a time: 2**15 doubles stay in the cache.
 _PANEL = 2**15
-# Up to this order NumPy's checks cost a third of the decomposition: LAPACK is called directly.
+# Up to this order, LAPACK is called directly: NumPy's checks take a third of the time.
 _SMALL_EIGH = 64
-# Rows that are added one by one: in float32 the error stays below one unit, and where equal numbers
-# round all one way, it does not grow with the number of rows.
+# Rows that are added one by one: in float32 the error stays below one unit, and does not grow with
+# the number of rows even if they are equal and all round in the same direction.
 _FEW_ROWS = 128
-# Entries of an axis within this share of the largest count as ties.
+# Entries of an axis whose relative difference from the largest is within this count as ties.
 _TIE = 1e-12
 # Factorisations up to this order run on one BLAS thread, so that their bits do not depend
 # on the number of threads; beyond, a machine with many cores would wait too long.
@@ -50,9 +50,9 @@ def _ones(size: int, dtype: np.dtype[Any]) -> FloatArray:
 
 
 def column_sums(matrix: FloatArray) -> FloatArray:
-    """Sums of the columns of a block in float64, by BLAS: half the time of a reduction.
+    """Column sums of a block in float64, by BLAS, which takes half the time of ``np.sum``.
 
-    It takes a few rows at a time: over thousands their sums would drift.
+    Sums are over a few rows at a time: over thousands, rounding errors would accumulate.
     """
     if len(matrix) <= _FEW_ROWS:
         sums: FloatArray = _ones(len(matrix), matrix.dtype) @ matrix
@@ -64,15 +64,15 @@ def column_sums(matrix: FloatArray) -> FloatArray:
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sum of two arrays and the rounding error of that sum, exactly (Knuth 1969)."""
+    """Sum of two arrays and the exact rounding error of that sum (Knuth 1969)."""
     high = a + b
     part = high - a
     return high, (a - (high - part)) + (b - part)
 
 
-@np.errstate(all="ignore")  # what overflows shows in the sum
+@np.errstate(all="ignore")  # overflow shows in the sum
 def compensated_sum(parts: Iterable[FloatArray]) -> FloatArray:
-    """Sum of arrays of one shape, with the rounding errors of the additions added at the end."""
+    """Sum of arrays of equal shape; the rounding errors are accumulated and added at the end."""
     total, lost = np.zeros(()), np.zeros(())
     for part in parts:
         total, error = two_sum(total, part)
@@ -82,10 +82,10 @@ def compensated_sum(parts: Iterable[FloatArray]) -> FloatArray:
 
 
 def not_vanished(squares: FloatArray, sums: FloatArray) -> FloatArray:
-    """Sums of squares (p,), with the smallest number in place of zero where squares underflowed.
+    """Sums of squares (p,), with the smallest double in place of zero where squares underflowed.
 
-    ``sums`` are those of the numbers that were squared; those of constant columns are zero or
-    rounding of the shift.
+    ``sums`` are the sums of the numbers that were squared. For constant columns they are zero or
+    the rounding error of the shift.
     """
     if squares.all():
         return squares
@@ -97,11 +97,11 @@ def fix_signs(axes: FloatArray) -> FloatArray:
     """Signs (+1 or −1) that make the largest |entry| of each row positive.
 
     The first of several equal entries decides, as in oneDAL and scikit-learn. Entries that
-    differ by rounding count as equal, or the sign of (1, −1)/√2 would be arbitrary.
+    differ by rounding count as equal, because the sign of (1, −1)/√2 would otherwise be arbitrary.
     """
     if axes.size == 0:
         return np.ones(len(axes), dtype=axes.dtype)
-    # Positive where the largest entry outweighs the smallest; only a near tie needs a look.
+    # Positive where the largest entry is also the largest in size; only near ties need more work.
     balance = np.maximum.reduce(axes, axis=1) + np.minimum.reduce(axes, axis=1)
     if np.minimum.reduce(np.abs(balance)) > _TIE:
         return np.copysign(1.0, balance, dtype=axes.dtype)
@@ -120,7 +120,7 @@ def eigh(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
         with reproducible(len(matrix)):
             values, vectors = np.linalg.eigh(matrix)
     except np.linalg.LinAlgError:
-        # Divide and conquer gave up; the QR algorithm is slower and does not.
+        # Divide and conquer did not converge; the QR algorithm is slower but more robust.
         values, vectors = scipy.linalg.eigh(matrix, driver="ev")
     return values[::-1], vectors.T[::-1]
 
@@ -136,15 +136,15 @@ def eigh_top(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
 
 
 class Tridiagonal(NamedTuple):
-    """T of a symmetric matrix A = Q T Qᵀ.
+    """Tridiagonal form T of a symmetric matrix A = Q T Qᵀ, with Q as Householder reflectors.
 
     Parameters
     ----------
     diagonal : ndarray of shape (n,)
     off_diagonal : ndarray of shape (n - 1,)
     reflectors : ndarray of shape (n, n - 1)
-        In Fortran order: Householder vectors below the diagonal, whose first entry is 1; the last
-        row is unused. LAPACK's dormqr takes them for Q without its first row and column.
+        Householder vectors below the diagonal, with a first entry of 1, in Fortran order; the last
+        row is unused. LAPACK's dormqr accepts them as Q without its first row and column.
     factors : ndarray of shape (n - 1,)
         Scalar factors of the reflectors.
     """
@@ -156,12 +156,12 @@ class Tridiagonal(NamedTuple):
 
 
 def tridiagonal(matrix: FloatArray) -> Tridiagonal | None:
-    """Reduce a symmetric matrix (n, n) of float64, n > 1; None where LAPACK fails.
+    """Reduce a symmetric float64 matrix (n, n), n > 1; return None if LAPACK fails.
 
-    It runs on as many threads as BLAS has now.
+    It runs on the current number of BLAS threads.
     """
     size = int(scipy.linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
-    # The transpose is the same matrix, in the order that LAPACK takes without a copy.
+    # The transpose is the same matrix, in the memory order that LAPACK accepts without a copy.
     reduced, diagonal, off_diagonal, factors, failed = scipy.linalg.lapack.dsytrd(
         matrix.T, lower=1, lwork=size
     )
@@ -171,7 +171,7 @@ def tridiagonal(matrix: FloatArray) -> Tridiagonal | None:
 
 
 def below_diagonal(matrix: FloatArray) -> FloatArray:
-    """View (n, n − 1) of what is below the diagonal of a matrix in Fortran order."""
+    """View (n, n − 1) of the entries below the diagonal of a matrix in Fortran order."""
     n = len(matrix)
     return matrix.ravel("K")[1 : 1 + n * (n - 1)].reshape(n, -1, order="F")
 
@@ -188,19 +188,19 @@ def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def binary_exponent(values: FloatArray) -> int:
-    """Exponent e for which the largest ``|value|`` / 2ᵉ is in [0.5, 1); 0 where all are 0."""
+    """Exponent e for which the largest ``|value|`` / 2ᵉ is in [0.5, 1); 0 if all values are 0."""
     return int(np.frexp(np.abs(values).max(initial=0.0))[1])
 
 
 def squares_over(values: FloatArray, divisor: float) -> FloatArray:
-    """``values² / divisor`` with one rounding each, where a square alone may overflow."""
+    """``values² / divisor``, rounded once per operation, even if a square alone would overflow."""
     exponent = binary_exponent(values)
     reduced = np.ldexp(values, -exponent)
     return np.ldexp(reduced * reduced / divisor, 2 * exponent)
 
 
 def qr_r(matrix: FloatArray) -> FloatArray:
-    """The triangle of a QR factorisation, its diagonal made non-negative.
+    """The factor R of a QR factorisation, with a non-negative diagonal.
 
     The matrix may be overwritten.
     """
@@ -208,7 +208,7 @@ def qr_r(matrix: FloatArray) -> FloatArray:
     r = r[: matrix.shape[1]]
     signs = np.where(np.diagonal(r) < 0, -1.0, 1.0)
     r[: len(signs)] *= signs[:, None]
-    # A copy: a view of its first rows would keep all of the matrix alive.
+    # A copy: a view of the first rows would keep the whole matrix in memory.
     return np.array(r, order="C")
 
 
@@ -242,12 +242,12 @@ def added_with_outer(
 
 def divided(matrix: FloatArray, divisor: FloatArray) -> FloatArray:
     """``D⁻¹ matrix D⁻¹`` for the diagonal matrix D of the divisors."""
-    # One division after the other: their product could overflow or vanish.
+    # Two divisions: the product of two divisors could overflow or underflow.
     return matrix / divisor[:, None] / divisor
 
 
 def reproducible(order: int) -> AbstractContextManager[None]:
-    """Hold BLAS to one thread for a factorisation of this order, unless that takes too long."""
+    """Limit BLAS to one thread for a factorisation of this order, unless that takes too long."""
     if _SMALL_EIGH < order <= _REPRODUCIBLE:
         return one_blas_thread()
     return nullcontext()

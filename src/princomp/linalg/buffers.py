@@ -16,18 +16,18 @@ from princomp.linalg.arrays import FloatArray
 
 # Bytes of a cache line.
 LINE = 64
-# Bytes of arrays that ``scratch`` keeps: smaller ones are allocated quickly enough. Two of a name
-# are kept: one may still be read while the next is written.
+# ``scratch`` keeps arrays of more than _FEW_BYTES (smaller ones are quick to allocate) and up to
+# _SCRATCH bytes, and _KEPT of each name: one may still be read while the next is written.
 _FEW_BYTES, _SCRATCH, _KEPT = 2**16, 2**24, 2
 _of_thread = local()
-# For tests: fill new and reused memory with NaN, and integers with this byte, so that what is read
-# before it was written shows in the results.
+# For tests: fill new and reused memory with NaN, and integers with _PATTERN, so that reading memory
+# before it is written shows in the results.
 FILL = os.environ.get("PRINCOMP_FILL_EMPTY", "") not in ("", "0")
 _PATTERN = b"\xa5"
 
 
 def unwritten(array: FloatArray) -> FloatArray:
-    """Fill an array that is about to be written with a pattern, if FILL is set; return it."""
+    """Return an array that is not yet written, filled with a test pattern if FILL is set."""
     if FILL and array.dtype.kind in "fc":
         array.fill(np.nan)
     elif FILL and array.dtype.kind in "iu":
@@ -48,8 +48,8 @@ empty: Callable[..., FloatArray] = _filled_empty if FILL else np.empty
 def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> FloatArray:
     """Return an uninitialised array that begins at a cache line.
 
-    NumPy's begin anywhere, and reading a vector across two lines takes twice as long: products of
-    dense rows take up to twice the time.
+    NumPy arrays may begin anywhere, and reading a SIMD vector across two lines takes twice as long:
+    products of dense rows would take up to twice the time.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.empty(size + LINE, np.uint8)
@@ -59,11 +59,11 @@ def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> FloatArray:
 
 
 def _references(known: tuple[FloatArray, int]) -> int:
-    """Reference count of some memory: every array in it is one more."""
+    """Reference count of the memory: every array that uses it adds one."""
     return getrefcount(known[0])
 
 
-# The references of the tuple and of the call itself.
+# The count if no array uses the memory: references of the tuple and of the call itself.
 _UNUSED = _references((np.empty(0, np.uint8), 0))
 
 
@@ -72,17 +72,18 @@ def scratch(
 ) -> FloatArray:
     """Return an uninitialised :func:`aligned` array, in memory that this thread reuses.
 
-    Memory that returns to the system between blocks costs more, page by page, than the arithmetic
-    on it. So each thread keeps the last arrays of each name, and reuses one once no view of it
-    exists: the holder of an array owns it.
+    If memory were returned to the system between blocks, its page faults would take longer than the
+    arithmetic on it. So each thread keeps the latest memory of each name, and reuses it once no
+    array refers to it: whoever holds an array owns it.
 
     Parameters
     ----------
     name : str
-        The purpose: arrays of one purpose have similar sizes.
+        The purpose. Arrays of the same purpose should have similar sizes.
     shape, dtype
+        Shape and dtype of the array.
     most : int
-        Larger arrays, in bytes, are not kept.
+        Arrays of more bytes are not kept.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if not _FEW_BYTES < size <= most:

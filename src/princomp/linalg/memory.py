@@ -9,7 +9,8 @@ from pathlib import Path
 
 from princomp.errors import ParameterError
 
-# Share of the memory that is free when a fit begins; the rest is for the page cache and others.
+# Default limit of a fit, as a share of the memory that is free when it begins. The rest is left to
+# the page cache and other processes.
 DEFAULT_SHARE = 0.6
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -17,11 +18,12 @@ _SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGTkmgt]?)([Ii]?)[Bb]?\s*")
 
 
 def byte_count(size: object) -> int:
-    """Bytes of "2GB", "512 MiB", "1.5G" or a number of bytes.
+    """Convert a size such as "2GB", "512 MiB", "1.5G" or a number of bytes to bytes.
 
     Raises
     ------
     ParameterError
+        If ``size`` is not a memory size.
     """
     number: float | None = None
     if isinstance(size, str):
@@ -43,7 +45,7 @@ def byte_count(size: object) -> int:
 
 
 def memory_limit(limit: object) -> int:
-    """Bytes that a fit may allocate."""
+    """Bytes that a fit may allocate; by default a share of the free memory."""
     return int(free_memory() * DEFAULT_SHARE) if limit is None else byte_count(limit)
 
 
@@ -60,14 +62,14 @@ def _of_machine() -> int:
     except (OSError, ValueError):
         pass
     try:
-        # Unknown: take half of all memory.
+        # The free memory is unknown: assume half of the total.
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, OSError, ValueError):
         return 4 * 10**9
 
 
 def _of_container(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes that control groups, version 2 or 1, still allow."""
+    """Bytes still available within the limit of the control group (version 2 or 1)."""
     for limit, used, stat, cached in (
         ("memory.max", "memory.current", "memory.stat", "inactive_file"),
         (
@@ -86,7 +88,7 @@ def _of_container(root: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def _given_back(stat: Path, name: str) -> int:
-    """Bytes of files in the page cache: they count as used, and are released on demand."""
+    """Bytes of files in the page cache, which count as used but are released on demand."""
     try:
         for line in stat.read_text().splitlines():
             if line.startswith(f"{name} "):
@@ -97,7 +99,7 @@ def _given_back(stat: Path, name: str) -> int:
 
 
 def in_words(count: float) -> str:
-    """Format a number of bytes with two digits or more, such as ``1.5 MB``."""
+    """Format a number of bytes, rounded to two digits or more, such as ``1.5 MB``."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             short = f"{count:.1f}" if count < 10 else f"{count:.0f}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from princomp.errors import ParameterError
 
-# The largest seed that RandomState, and so scikit-learn, accepts.
+# The largest seed that NumPy's RandomState, and therefore scikit-learn, accepts.
 _LARGEST = 2**32 - 1
 
 
@@ -18,8 +18,8 @@ def check_random_state(random_state: object) -> None:
     Raises
     ------
     ParameterError
-        For anything but None, a whole number from 0 to 2³² − 1, a NumPy ``RandomState`` and a
-        NumPy ``Generator``.
+        If it is not None, a whole number from 0 to 2³² − 1, a NumPy ``RandomState`` or a NumPy
+        ``Generator``.
     """
     if random_state is None:
         return
@@ -38,7 +38,7 @@ def check_random_state(random_state: object) -> None:
 
 
 def number_of(random_state: object) -> int | None:
-    """Return a whole number as it is, and None for anything else."""
+    """Return a whole number as an int, and None for anything else, including a bool."""
     if isinstance(random_state, bool | np.bool_) or not isinstance(random_state, Integral):
         return None
     return int(random_state)

@@ -1,7 +1,7 @@
 """Worker threads, and the threads of BLAS.
 
-Work is cut into pieces that do not depend on the number of threads, and BLAS is held to one thread
-meanwhile, so that sums over the results have the same bits for any number of threads.
+Work is divided into pieces that do not depend on the number of threads, and BLAS is limited to one
+thread meanwhile, so that sums over the results have the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _allowed = threading.local()
 
 @contextmanager
 def at_most(threads: int | None) -> Iterator[None]:
-    """Limit the threads that this thread's work may use; None leaves the limit as it is."""
+    """Limit the number of threads that the current thread's work may use; None keeps the limit."""
     before = getattr(_allowed, "threads", None)
     _allowed.threads = threads or before
     try:
@@ -34,7 +34,7 @@ def at_most(threads: int | None) -> Iterator[None]:
 
 
 def default_threads() -> int:
-    """Number of processors that this process may use, or the limit of this thread."""
+    """The current thread's limit (:func:`at_most`), or the number of available processors."""
     held: int | None = getattr(_allowed, "threads", None)
     if held is not None:
         return held
@@ -44,7 +44,7 @@ def default_threads() -> int:
 
 
 class _Pool:
-    """Worker threads that know which pool they belong to."""
+    """A pool of worker threads, each of which knows its pool."""
 
     def __init__(self, threads: int) -> None:
         self.executor = ThreadPoolExecutor(threads, initializer=self._enter)
@@ -54,7 +54,7 @@ class _Pool:
         _of_thread.pool = self
 
     def start(self, work: Callable[..., R], *arguments: Any) -> Future[R]:
-        """Start the work in a worker thread, or do it here where no thread can be started."""
+        """Run the work in a worker thread, or in the current thread if none can be started."""
         self._refuse_fork()
         future: Future[R] = Future()
         claims = [future]
@@ -70,7 +70,8 @@ class _Pool:
                 result = work(*arguments)
             except BaseException as error:
                 claimed.set_exception(error)
-                # The error's traceback has this frame: no cycle may keep what the work refers to.
+                # The error's traceback refers to this frame: break the reference cycle, which
+                # would keep the objects that the work refers to.
                 del claimed
             else:
                 claimed.set_result(result)
@@ -78,12 +79,12 @@ class _Pool:
         try:
             self.executor.submit(run)
         except RuntimeError:
-            # The system allows no more threads. The executor has queued the call all the same, so
-            # that a thread it has already may take it first.
+            # The system allows no more threads. The executor has queued the call nevertheless, so
+            # one of its existing threads may run it first.
             run()
         except BaseException:
-            # A signal while a thread was started: the executor may not know of the thread, which
-            # would wait for work forever, and the interpreter for the thread when it exits.
+            # A signal arrived while a thread was starting. The executor may not know the thread,
+            # which would wait for work forever, and the interpreter would wait for it at exit.
             if self in _all:
                 _all.remove(self)
             self.executor.shutdown(wait=False, cancel_futures=True)
@@ -91,16 +92,16 @@ class _Pool:
         return future
 
     def result(self, future: Future[R]) -> R:
-        """Wait for the result of work that was started."""
+        """Wait for the result of work that :meth:`start` has started."""
         self._refuse_fork()
         try:
             return future.result()
         finally:
-            # Its exception would hold this frame, which would hold the exception.
+            # Break a reference cycle: the exception refers to this frame, and the frame to it.
             del future
 
     def _refuse_fork(self) -> None:
-        """Raise in a process forked since, which has no threads and whose locks may be held."""
+        """Raise an error in a forked child, which has no threads and whose locks may be held."""
         if self.is_elsewhere:
             raise PrincompError(
                 "the process was forked while threads were at work, which the child does not have",
@@ -109,21 +110,22 @@ class _Pool:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether its threads are those of the process that this one is a fork of."""
+        """Whether the threads belong to the parent process that this process was forked from."""
         return self._process != os.getpid()
 
     @property
     def works_here(self) -> bool:
-        """Whether the current thread is one of its workers."""
+        """Whether the current thread is a worker of this pool."""
         return getattr(_of_thread, "pool", None) is self
 
 
 _of_thread = threading.local()
-# Idle pools by their number of threads. They keep the memory that they have touched, which costs as
-# much to allocate anew as a block costs to sum.
+# Idle pools by number of threads. Their threads keep scratch memory: allocating it again would take
+# as long as summing a block.
 _idle: dict[int, list[_Pool]] = {}
-# All pools. Without this a pool could be garbage, with a generator that an error's traceback keeps
-# in a cycle: its threads would end, and then the generator would put it back.
+# All pools, so that none is garbage-collected. Otherwise a pool could be collected together with a
+# generator that is in a reference cycle with an error's traceback: the pool's threads would end,
+# and then the generator would return the pool to the idle ones.
 _all: list[_Pool] = []
 
 
@@ -138,9 +140,9 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def _workers(threads: int) -> Iterator[_Pool]:
-    """A pool for one caller alone, so that its work may use threads itself."""
-    # Each step is atomic. A lock could be requested again by the thread that holds it, when an
-    # abandoned generator is collected meanwhile.
+    """Lend a pool to one caller exclusively, so that its work may itself use threads."""
+    # Each step is atomic, without a lock: the thread that holds a lock could request it again, if
+    # an abandoned generator is garbage-collected meanwhile.
     try:
         pool = _idle[threads].pop()
     except (KeyError, IndexError):
@@ -149,7 +151,7 @@ def _workers(threads: int) -> Iterator[_Pool]:
     try:
         yield pool
     finally:
-        if pool in _all:  # not in a fork of the process that it belongs to
+        if pool in _all:  # false in a forked child process
             _idle.setdefault(threads, []).append(pool)
 
 
@@ -160,20 +162,20 @@ def in_order(
     *,
     ahead: bool = False,
 ) -> Generator[R, None, None]:
-    """Yield the results of the pieces in order, computing a few of them ahead.
+    """Yield ``work(piece)`` for each piece, in order, computing a few results ahead.
 
-    The pieces are always made in the calling thread.
+    ``pieces`` is always iterated in the calling thread.
 
     Parameters
     ----------
     work : callable
-        Of one piece.
+        Takes one piece, and returns its result.
     pieces : iterable
     threads : int, optional
-        All processors by default. With one, the work is done in the calling thread.
+        All processors by default. If 1, the work is done in the calling thread.
     ahead : bool
-        With one thread, work in a second thread instead. It is one piece ahead of the caller:
-        while the caller makes the next piece or uses the last result, it works.
+        If ``threads`` is 1, work in a second thread instead, one piece ahead of the caller: it
+        works while the caller makes the next piece or uses the last result.
     """
     threads = threads or default_threads()
     if threads == 1 and not ahead:
@@ -193,8 +195,8 @@ def in_order(
                 waiting.clear()
             for future in waiting:
                 future.cancel()
-            # An abandoned generator is collected in any thread, also in one of these, which would
-            # wait for itself.
+            # An abandoned generator may be garbage-collected in any thread, including a worker of
+            # this pool, which would then wait for itself.
             if not pool.works_here:
                 wait(waiting)
 
@@ -209,8 +211,8 @@ def uninterrupted(
     made : result of ``work``
     found : result of ``meanwhile``, or None if it raised an exception
     stop : exception, optional
-        An exception of ``meanwhile`` or of a signal. Python delivers signals to the main thread
-        only, so neither interrupts the work.
+        An exception raised by ``meanwhile`` or a signal handler. Python runs signal handlers in
+        the main thread only, so neither interrupts the work.
     """
     held: int | None = getattr(_allowed, "threads", None)
 
@@ -231,8 +233,8 @@ def uninterrupted(
         return pool.result(future), found, stop
 
 
-# How many fits hold BLAS to one thread, in this process and (``_own``) in this thread, and the
-# numbers of threads to restore.
+# Number of fits that limit BLAS to one thread, in this process and (``_own``) in this thread, and
+# the number of threads of each BLAS library to restore afterwards.
 _holding = threading.Lock()
 _holders = 0
 _before: list[int] = []
@@ -241,7 +243,7 @@ _own = threading.local()
 
 @cache
 def _blas_libraries() -> list[Any]:
-    # NumPy and SciPy may have one each, which must be loaded to be found.
+    # NumPy and SciPy may each have their own BLAS, which is found only once it is loaded.
     import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
@@ -249,10 +251,10 @@ def _blas_libraries() -> list[Any]:
 
 
 def _set_threads(numbers: Iterable[int]) -> None:
-    """Set the threads of each BLAS library in this process."""
+    """Set the number of threads of each BLAS library in this process."""
     for library, number in zip(_blas_libraries(), numbers, strict=True):
-        # threadpoolctl lets one thread set limits and ignores the others; the one that
-        # holds the lock here speaks for all fits, so it takes that role for the moment.
+        # threadpoolctl lets only one thread set limits and ignores the others. The thread that
+        # holds the lock acts for all fits, so it takes that role temporarily.
         take_over = getattr(library, "clear_controlling_thread", None)
         if take_over is not None:
             take_over(force=True)
@@ -263,9 +265,10 @@ def _set_threads(numbers: Iterable[int]) -> None:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread, so that its sums do not depend on the number of threads.
+    """Limit BLAS to one thread, so that its sums do not depend on the number of threads.
 
-    The limit is the process's: fits that overlap share it, and the last restores it.
+    The limit applies to the whole process: overlapping fits share it, and the last one to end
+    restores the previous numbers.
     """
     global _holders, _before
     with _holding:
@@ -285,7 +288,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _after_fork() -> None:
-    """Forget the fits of other threads, which a forked process does not have."""
+    """Forget the fits of other threads, which do not exist in a forked process."""
     global _holding, _holders
     _holding = threading.Lock()  # another thread may have held it
     others, _holders = _holders, getattr(_own, "holders", 0)

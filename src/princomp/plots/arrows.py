@@ -25,7 +25,7 @@ def arrows(ax: Axes, ends: FloatArray, colour: str) -> None:
         angles="xy",
         scale_units="xy",
         scale=1.0,
-        # Not in dots: files have other resolutions than the figure.
+        # Not in dots: the resolution of files differs from that of the figure.
         units="inches",
         width=_SHAFT / 72.0,
         headwidth=4.6,

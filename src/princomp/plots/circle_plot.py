@@ -49,11 +49,12 @@ def circle(
     top : int, default=30
         Number of variables to draw: those best represented in the plane.
     bootstrap : Bootstrap, optional
-        Decides which components are marked as unstable, in place of an approximation.
+        Decides which components are marked as unstable. Without it, an approximation is used.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default a new one.
     dark : bool, optional
-        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
+        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+        matplotlib's settings.
 
     Returns
     -------

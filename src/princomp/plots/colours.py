@@ -8,7 +8,7 @@ from matplotlib.typing import ColorType
 # Okabe & Ito (2008), without yellow, which is not visible on white. The first four have a
 # contrast of 3 to black and to white; markers of the others have dark edges on white.
 BLUE, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
-# For arrows and limits only, so that no group shares it.
+# For arrows and limits only, so that no group has the same colour.
 VERMILLION = "#D55E00"
 GROUP_COLOURS = (BLUE, GREEN, PURPLE, "#9A6324", ORANGE, SKY, "#7B5EC6", "#8DB600")
 ACCENTS = (*GROUP_COLOURS, VERMILLION)

@@ -37,11 +37,12 @@ def contributions(
     top : int, default=20
         Maximum number of variables.
     bootstrap : Bootstrap, optional
-        Decides whether the component is marked as unstable, in place of an approximation.
+        Decides whether the component is marked as unstable. Without it, an approximation is used.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default a new one.
     dark : bool, optional
-        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
+        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+        matplotlib's settings.
 
     Returns
     -------
@@ -68,7 +69,7 @@ def contributions(
     ax.barh(place, shares, 0.7, color=fills, edgecolor=BLUE, linewidth=0.7)
     right = 1.1 * max(float(shares.max()), even)
     for y, share in zip(place, shares, strict=True):
-        # A number that the line would cross stands to the right of the line.
+        # A number that the line would cross is written to the right of the line.
         crossed = share <= even < share + _NUMBER * right
         ax.annotate(
             f"{share:.1f}",

@@ -1,4 +1,4 @@
-"""What figures read from a fitted PCA or kernel PCA, of princomp or of scikit-learn."""
+"""Fitted models as figures use them: PCA and kernel PCA, of princomp or of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from princomp.kernel_pca import KernelPCA
 from princomp.linalg import FloatArray
 from princomp.solvers import Spectrum
 
-# Rates that sum to 1 up to this leave nothing for further components.
+# If rates sum to 1 within this tolerance, further components have no variance.
 _NOTHING = 1e-9
 
 P = ParamSpec("P")
@@ -24,8 +24,8 @@ T = TypeVar("T")
 def of_any_model(figure: Callable[P, T]) -> Callable[P, T]:
     """Let a figure also take a PCA of scikit-learn, or a pipeline that ends in a PCA.
 
-    The rows given to the figure of a pipeline are those that go into the pipeline. A figure that
-    needs no rows ignores them with a warning.
+    For a pipeline, the figure takes the rows that go into the pipeline. A figure that needs no rows
+    ignores them with a warning.
     """
     takes_rows = "X" in signature(figure).parameters
     figure = figure if takes_rows else ignoring_rows(figure)
@@ -42,10 +42,11 @@ def of_any_model(figure: Callable[P, T]) -> Callable[P, T]:
 
 
 class DrawnModel(NamedTuple):
-    """What a figure shows of a fitted PCA or kernel PCA.
+    """The parts of a fitted PCA or kernel PCA that figures use.
 
-    ``most`` is the number of components with variance; None where not all were computed.
-    ``fitted`` is the record of a PCA, ``verdicts`` are those of its components.
+    ``most`` is the number of components with variance, or None if not all were computed.
+    ``fitted`` and ``verdicts`` are the result of a PCA and the verdicts on its components; a kernel
+    PCA has none.
     """
 
     spectrum: Spectrum

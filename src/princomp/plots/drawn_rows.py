@@ -34,8 +34,8 @@ Labels: TypeAlias = int | Iterable[object] | None
 class DrawnRows(NamedTuple):
     """Rows with scores (m, c), and their names (m,).
 
-    ``kept`` (n,) marks them among all rows given; ``named`` tells whether the names are more
-    than numbers from 0.
+    ``kept`` (n,) marks them among all rows given; ``named`` is false if the names are only numbers
+    from 0.
     """
 
     scores: FloatArray
@@ -167,9 +167,9 @@ def labelled(
     Parameters
     ----------
     label : int, sequence of names or None
-        This many of the most distant rows, or the rows with these names. None: all of up to 60
-        rows with names (30 if ``crowded``), the 10 most distant of more, and none of rows
-        without names.
+        An integer labels this many of the most distant rows; a sequence, the rows with these
+        names. None labels all rows if there are at most 60 (30 if ``crowded``), otherwise the 10
+        most distant ones, and no row if the rows have no names.
     rows : DrawnRows
     distances : ndarray of shape (m,)
 

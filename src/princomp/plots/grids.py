@@ -52,11 +52,12 @@ def cos2(
     top : int, default=30
         Maximum number of variables: those with the largest sums.
     bootstrap : Bootstrap, optional
-        Decides which components are marked as unstable, in place of an approximation.
+        Decides which components are marked as unstable. Without it, an approximation is used.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default a new one.
     dark : bool, optional
-        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
+        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+        matplotlib's settings.
 
     Returns
     -------
@@ -132,11 +133,12 @@ def metadata(
     components : int, str or sequence of them, optional
         Numbers from 1, or "PC1", …; by default the first eight.
     bootstrap : Bootstrap, optional
-        Decides which components are marked as unstable, in place of an approximation.
+        Decides which components are marked as unstable. Without it, an approximation is used.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default a new one.
     dark : bool, optional
-        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
+        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+        matplotlib's settings.
 
     Returns
     -------

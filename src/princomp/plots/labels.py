@@ -19,9 +19,9 @@ from princomp.plots.surface import SMALL, background, ink, lay_out, listed, mute
 
 # Number of points that labels avoid; more take too much time.
 _OBSTACLES = 1500
-# Longest name in a figure, and the most names, and letters of them, under a figure.
+# Maximum letters of a name in a figure; maximum names, and letters of all names, under a figure.
 _LETTERS, _LISTED, _LISTED_LETTERS = 36, 30, 500
-# Many labels are smaller by a point.
+# More labels than this are smaller by a point.
 _MANY = 30
 
 
@@ -47,11 +47,11 @@ def put_labels(
     texts : sequence of m names
     points : ndarray of shape (n, 2), optional
     lines : sequence of ndarray of shape (l, 2), optional
-        Lines through these places.
+        Lines through these positions.
     colours : sequence of m colours, optional
     first : int
-        So many texts are names of arrows, which are the first lines. They come before the
-        others, and lie on points and other lines if nothing else is free.
+        Number of texts that are names of arrows; the arrows are the first lines. These texts are
+        placed first, and lie on points and other lines if nothing else is free.
     """
     names = [plain(text) for text in texts]
     if not names:
@@ -69,7 +69,7 @@ def put_labels(
         page = _Page(ax, at, others, lines, first)
         placed = page.place(tried, written)
         if len(placed) < len(tried):
-            # Labels without room may find some if they come first.
+            # Labels that found no room may find some if they are placed first.
             other = _Page(ax, at, others, lines, first)
             again = other.place(sorted(tried, key=lambda i: (i >= first, i in placed)), written)
             if len(again) > len(placed):
@@ -91,7 +91,7 @@ def put_labels(
 
 
 class _Page:
-    """An Axes in points from its lower left corner, and labels on it."""
+    """An Axes and the labels on it, in points from the lower left corner of the figure."""
 
     def __init__(
         self,

@@ -52,7 +52,8 @@ def loadings(
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default a new one.
     dark : bool, optional
-        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
+        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+        matplotlib's settings.
 
     Returns
     -------

@@ -45,14 +45,15 @@ def outliers(
     training : bool, default=False
         Whether X are the rows of the fit, for which the limit of T² is lower.
     label : int or sequence of names, optional
-        Rows with labels: this many of the most distant rows, or the rows with these names. By
-        default the 10 most distant rows beyond a limit.
+        Rows with labels: an integer labels this many of the most distant rows; a sequence, the
+        rows with these names. By default the 10 most distant rows beyond a limit.
     ids : str or sequence of length n, optional
         Names of the rows; see :func:`princomp.diagnostics.rows`.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default a new one.
     dark : bool, optional
-        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
+        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+        matplotlib's settings.
 
     Returns
     -------

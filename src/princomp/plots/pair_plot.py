@@ -29,7 +29,7 @@ from princomp.plots.labels import plain
 from princomp.plots.points import cloud, group_look, group_points
 from princomp.plots.surface import SMALL, axis_names, dress, figure_of, ink, muted, paint
 
-_SOME, _MOST = 4, 8
+_SOME, _MOST = 4, 8  # components by default, and at most
 
 
 @of_any_model
@@ -56,12 +56,13 @@ def pairs(
     figure : matplotlib.figure.Figure, optional
         Empty figure to draw on; by default a new one.
     dark : bool, optional
-        Colours: light on dark, or dark on light; by default matplotlib's settings.
+        Colours: light on dark if true, dark on light if false. By default those of matplotlib's
+        settings.
 
     Returns
     -------
     ndarray of Axes, shape (c, c)
-        Those above the diagonal are not drawn. One component gives a single histogram.
+        Axes above the diagonal are invisible. One component gives a single histogram.
 
     Raises
     ------

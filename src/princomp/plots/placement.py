@@ -19,8 +19,8 @@ _GAPS = (4.5, 6.0, 8.5, 12.0, 17.0, 24.0, 33.0, 45.0, 60.0, 80.0)
 _DIRECTIONS = 24
 # Margins of a label to points and to everything else; smaller where nothing is free.
 _MARGINS = ((2.5, 1.5), (1.0, 0.3))
-# The cost of a place is its distance and, at most, these: above or below a point instead of at its
-# side; at its left; behind the head of an arrow instead of in front of it.
+# The cost of a place is its distance plus a penalty, which has these weights: for places above or
+# below a point, for places to its left, and for places behind the head of an arrow.
 _SIDEWAYS, _LEFT, _BACKWARDS = 2.0, 0.5, 15.0
 # Labels at the two smallest distances need no leader line; nor do others closer than _SHORT, if no
 # other point is closer to their end than _NEAR.
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 @dataclass
 class Crowd:
-    """What labels avoid: the border of an area (4,), points (n, 2), segments (s, 4), labels.
+    """Obstacles of labels: the border of an area (4,), points (n, 2), segments (s, 4), labels.
 
     A box (4,) is left, bottom, right and top; a segment (4,) is x, y, x, y.
     """
@@ -131,7 +131,8 @@ def _cut(boxes: FloatArray, segments: FloatArray) -> NDArray[np.bool_]:
     start, along = segments[:, :2], segments[:, 2:] - segments[:, :2]
     ends = np.sort(segments.reshape(-1, 2, 2), axis=1).reshape(-1, 4)
     centres, half = 0.5 * (boxes[:, :2] + boxes[:, 2:]), 0.5 * (boxes[:, 2:] - boxes[:, :2])
-    # A line cuts a box if the centre is closer to it than the corners are, at right angles to it.
+    # A line cuts a box if its distance from the centre is at most the extent of half the box in the
+    # direction at right angles to the line.
     to = centres[:, None] - start
     distance = np.abs(along[:, 0] * to[..., 1] - along[:, 1] * to[..., 0])
     reach = half @ np.abs(along[:, ::-1]).T

@@ -50,7 +50,7 @@ def look(n: int) -> tuple[float, float]:
 
 
 def points(ax: Axes, xy: FloatArray, colour: str, marker: str = "o", **options: Any) -> None:
-    """Draw points (n, 2), some ``among`` many."""
+    """Draw points (n, 2); ``among`` is the number of all points, which decides their size."""
     among = options.pop("among", len(xy))
     size, alpha = look(among)
     ax.scatter(
@@ -116,7 +116,7 @@ def group_points(
 ) -> DrawnGroups:
     """Draw rows and ellipses by group.
 
-    Of very many rows a sample is drawn; ellipses are of all rows.
+    If there are very many rows, a sample is drawn; ellipses are computed from all rows.
     """
     thinned = len(xy) > MOST_POINTS
     rng, drawn = np.random.default_rng(0), 0
@@ -143,8 +143,8 @@ def group_points(
         drawn += len(kept)
     if legend and len(outside):
         ax.scatter([], [], facecolor=grey, s=max(size, 14), label="no group")
-    # Draw the largest groups first, so that they do not hide small ones, and layers of many
-    # points in turn.
+    # Draw the largest groups first, so that they do not hide small ones. If there are many points,
+    # the groups are drawn in layers, in turn.
     layers.sort(key=lambda parts: -sum(len(part) for part, _, _ in parts))
     for together in zip_longest(*layers):
         for layer in filter(None, together):

@@ -72,29 +72,30 @@ def scores(
     groups : str, or array, series or frame of one column, of shape (n,), optional
         Categories, or the column of X that holds them; rows without one are grey.
     ellipses : {"rows", "mean", "none"}, default="rows"
-        Around each group: prediction ellipses of further rows, or confidence ellipses of the
-        mean, for normal rows. Groups of fewer than 4 rows, or on a line, have none, as the
-        legend says.
+        Ellipses around each group, for normally distributed rows: "rows" predicts where further
+        rows lie, and "mean" is a confidence region of the mean. Groups of fewer than 4 rows, or
+        on a line, have no ellipse, as the legend says.
     level : float, default=0.95
         Level of the ellipses.
     label : int or sequence of names, optional
-        Rows with labels: this many of the most distant rows, or the rows with these names. By
-        default all of up to 60 rows with names (30 with groups), and the 10 most distant of
-        more.
+        Rows with labels: an integer labels this many of the most distant rows; a sequence, the
+        rows with these names. By default, rows that have names: all if there are at most 60 (30
+        with groups), otherwise the 10 most distant ones.
     ids : str or sequence of length n, optional
         Names of the rows; see :func:`princomp.diagnostics.rows`.
     bootstrap : Bootstrap, optional
-        Decides which components are marked as unstable, in place of an approximation.
+        Decides which components are marked as unstable. Without it, an approximation is used.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default a new one.
     dark : bool, optional
-        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
+        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+        matplotlib's settings.
 
     Returns
     -------
     matplotlib.axes.Axes
         Scores are in units of the analysed columns and never whitened. More than 20,000 rows
-        are drawn as a density or, with groups, as a sample; ellipses are of all rows.
+        are drawn as a density or, with groups, as a sample; ellipses are computed from all rows.
 
     Raises
     ------

@@ -63,18 +63,19 @@ def scree(
     most : int, default=15
         Maximum number of components.
     bootstrap : Bootstrap, optional
-        Decides which components are marked as unstable, in place of an approximation.
+        Decides which components are marked as unstable. Without it, an approximation is used.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default a new one.
     dark : bool, optional
-        Colours of a new Axes: light on dark, or dark on light; by default matplotlib's settings.
+        Colours of a new Axes: light on dark if true, dark on light if false. By default those of
+        matplotlib's settings.
 
     Returns
     -------
     matplotlib.axes.Axes
-        In percent of the *total* variance. Bars of the components that the decision keeps, or
-        else the model, are dark. Components that should not be interpreted have a star, and
-        the note says why.
+        Bars are in percent of the *total* variance. Those of components that the decision keeps
+        (without a decision, the model) are dark. Components that should not be interpreted have
+        a star, and the note says why.
 
     Raises
     ------
@@ -169,9 +170,10 @@ def _bars(ax: Axes, rates: FloatArray, kept: int, lines: Sequence[FloatArray], t
 
 
 def _free_place(rate: float, high: float, lines: Sequence[FloatArray]) -> tuple[float, bool]:
-    """Return the bottom of a number of this height that no line crosses, and if it is in the bar.
+    """Return the bottom of a number that no line crosses, and whether it is inside the bar.
 
-    The parts of ``lines`` reach from the component before to the one after.
+    The number has height ``high``. The parts of ``lines`` reach from the previous component to the
+    next one.
     """
     places = [(0.15 * high, True)] if rate > 1.4 * high else []
     places += [(rate + 0.15 * high, False)]

@@ -33,7 +33,8 @@ def new_axes(
     width, height : float
         Size in inches.
     dark : bool, optional
-        Colours: light on dark, or dark on light; by default matplotlib's settings.
+        Colours: light on dark if true, dark on light if false. By default those of matplotlib's
+        settings.
     dpi : float, default=150
         Resolution of bitmap files.
 
@@ -142,7 +143,7 @@ def note(ax: Axes, *lines: str, below: float = 36.0, replace: str = "") -> None:
     """Write a note under an Axes, after earlier notes.
 
     Notes reduce the size of the Axes, so write as many as possible before placing labels.
-    ``replace`` is the beginning of earlier lines that the new ones take the place of.
+    ``replace`` is the beginning of the earlier lines that the new ones replace.
     """
     width = ax.get_position().width * ax.figure.get_figwidth() * 72.0  # type: ignore[union-attr]
     letters = max(30, int(width / (0.5 * (SMALL - 0.5))))
@@ -196,7 +197,7 @@ def _legend(ax: Axes, **options: Any) -> None:
 def axis_names(rates: FloatArray, selected: Selection, judged: Sequence[Verdict] = ()) -> list[str]:
     """Names of components with their share of the *total* variance: ``PC1 (62.0%)``.
 
-    A component that should not be interpreted says so: ``PC3 (8.9%, unstable)``.
+    The name of a component that should not be interpreted says why: ``PC3 (8.9%, unstable)``.
     """
     kinds = {one.component: f", {one.kind}" for one in judged if not one.interpretable}
     return [
@@ -213,7 +214,7 @@ def plane_of(k: int, p: int | None, x: int | str, y: int | str) -> Selection:
     ShapeError
         For a model of one component.
     ParameterError
-        For an unknown component, or the same twice.
+        For an unknown component, or the same component twice.
     """
     if k == 1:
         more = "" if p == 1 else "keep two or more (n_components=2, -k 2), or "

@@ -1,4 +1,4 @@
-"""What the command line says of a model: JSON documents and tables of text."""
+"""Output of the command line about a model: JSON documents and tables of text."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
     "scale_hint",
 ]
 
-# Layout of the documents; a change that breaks a reader raises it.
+# Version of the layout of documents; changes that break readers increase it.
 _VERSION = 1
 
 
 def document(command: str, **contents: Any) -> dict[str, Any]:
-    """A versioned document of one command."""
+    """Return a versioned document of one command."""
     return {
         "document": f"princomp.{command}",
         "version": _VERSION,
@@ -43,30 +43,30 @@ def document(command: str, **contents: Any) -> dict[str, Any]:
 
 
 def component_names(k: int) -> list[str]:
-    """PC1 … PCk."""
+    """Return the names PC1, …, PCk."""
     return [f"PC{i}" for i in range(1, k + 1)]
 
 
 def column_names(model: Any) -> list[str] | None:
-    """Of the columns of a fit; None where they had none."""
+    """Return the names of the columns of a fit; None if they had no names."""
     names = fitted_model(model).schema.names
     return None if names is None else list(map(str, names))
 
 
 def columns_of(model: Any) -> list[str] | list[int]:
-    """Names of the columns of a fit; their numbers from 0 where they had none."""
+    """Return the names of the columns of a fit; their numbers from 0 if they had no names."""
     return column_names(model) or list(range(fitted_model(model).schema.p))
 
 
 def has_kernel(model: Any) -> TypeGuard[KernelPCA]:
-    """Whether a model is a KernelPCA; its room is not loaded for others."""
+    """Whether a model is a KernelPCA; ``princomp.kernel_pca`` is not imported to find out."""
     return hasattr(model, "kernel")
 
 
 def rates_table(model: Any) -> tuple[list[str], FloatArray]:
-    """Names and values (q, 3) of all variances that the route knows.
+    """Return the names of components and a table (q, 3) of all variances that the fit computed.
 
-    Columns: eigenvalue, contribution rate, accumulated rate.
+    Columns of the table: eigenvalue, contribution rate, accumulated rate.
     """
     found: FittedModel[Any] = fitted_model(model)
     if not isinstance(found, PCAModel) and not has_kernel(model):
@@ -79,7 +79,7 @@ def rates_table(model: Any) -> tuple[list[str], FloatArray]:
 
 
 def of_model(model: Any) -> dict[str, Any]:
-    """What ``fit`` and ``show`` both say of a model."""
+    """Describe a model in the documents of ``fit`` and ``show``."""
     if has_kernel(model):
         return {"estimator": "KernelPCA", **_of_kernel(model)}
     found = fitted_model(model)
@@ -105,13 +105,13 @@ def of_model(model: Any) -> dict[str, Any]:
 
 
 def _rates(model: Any) -> dict[str, list[float]]:
-    """The columns of the table of rates, by their names in documents."""
+    """Return the columns of the table of rates by their names in documents."""
     names = ("eigenvalues", "contribution_rate", "accumulated_rate")
     return dict(zip(names, rates_table(model)[1].T.tolist(), strict=True))
 
 
 def _of_robust(model: RobustPCA) -> dict[str, Any]:
-    """What a robust fit found; outliers are numbers of rows from 0."""
+    """Describe a robust fit; outliers are given as row numbers from 0."""
     return {
         "rows": model.n_samples_,
         "columns": columns_of(model),
@@ -129,7 +129,7 @@ def _of_robust(model: RobustPCA) -> dict[str, Any]:
 
 
 def _of_kernel(model: KernelPCA) -> dict[str, Any]:
-    """What a kernel PCA found; variances are those of images in the feature space."""
+    """Describe a kernel PCA; variances are those of images in the feature space."""
     error = model.approximation_error_
     return {
         "rows": model.n_samples_,
@@ -153,7 +153,7 @@ def _of_kernel(model: KernelPCA) -> dict[str, Any]:
 def of_fit(
     model: PCA | PCAModel | RobustPCA | KernelPCA, files: dict[str, Path], notes: list[str]
 ) -> dict[str, Any]:
-    """The document of ``fit``."""
+    """Return the document of ``fit``."""
     paths = {name: str(path) for name, path in files.items()}
     return document("fit", **of_model(model), files=paths, notes=notes)
 
@@ -161,10 +161,10 @@ def of_fit(
 def of_rows(
     command: str, columns: list[str], data: FloatArray, ids: Any, notes: list[str]
 ) -> dict[str, Any]:
-    """The document of ``transform`` and ``inverse`` with its rows (n, columns) in it.
+    """Return the document of ``transform`` or ``inverse``, including its rows (n, columns).
 
-    JSON knows neither NaN nor dates: a number that is not finite is null, an id of
-    another kind is its text.
+    JSON has neither NaN nor dates: numbers that are not finite become null, and ids that are not
+    numbers or text become text.
     """
     finite = np.isfinite(data)
     rows = data.astype(object)
@@ -178,9 +178,9 @@ def of_rows(
 
 
 def scale_hint(model: PCA | PCAModel | RobustPCA, rows: Any = None) -> str | None:
-    """A word where unscaled columns differ so much that few of them decide everything.
+    """Return a hint if unscaled columns differ so much that a few of them dominate the result.
 
-    A robust fit keeps nothing of its columns: their spread is that of its ``rows``, in memory.
+    A robust fit does not keep the spread of its columns: it is computed from ``rows``, in memory.
     """
     found: FittedModel[Any] = fitted_model(model)
     result = found.result

@@ -1,4 +1,4 @@
-"""What a report says of the analysis and its results."""
+"""Sentences of a report about the analysis and its results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def describe_analysis(
 
 
 def _constant(model: PCA) -> list[str]:
-    """Constant columns, which are neither refused nor divided."""
+    """Return the constant columns of a scaled fit that were accepted and not divided."""
     fitted = fitted_of(model)
     if model.constant == "error" or fitted.scale is None:
         return []
@@ -90,7 +90,7 @@ def _choice(model: PCA, fitted: Fitted) -> tuple[str, object]:
 
 
 def _other_rules(model: PCA, fitted: Fitted, say: Texts) -> list[str]:
-    """Results of rules that need only the variances, where these are known."""
+    """Describe the results of rules that need only the variances, if these are known."""
     if fitted.filled is not None or type(model) is not PCA:
         return []
     try:
@@ -106,10 +106,10 @@ Named = list[tuple[str, str | None]]
 
 
 def directions(model: PCA, name: str) -> tuple[Named, Named, int, int]:
-    """Variables that are high and low on a component with their correlations.
+    """Return the variables in the two directions of a component, with their correlations.
 
-    They have a correlation of at least 0.7, or a contribution above the average. The last two
-    are the numbers of further ones.
+    Named are variables with a correlation of at least 0.7 in absolute value, or an above-average
+    contribution. The last two values are the numbers of further variables in each direction.
     """
     table = variables(model, components=[name], form="wide", frame="listing")
     axis, share = table[f"axis_{name}"], table[f"contribution_{name}"]
@@ -154,7 +154,7 @@ def _outliers(rows: ReportedRows | None, say: Texts) -> list[str]:
 
 
 def describe_briefly(model: PCA, judged: tuple[Verdict, ...], say: Texts) -> list[str]:
-    """How much is explained, what by, and whether it can be interpreted, without formulas."""
+    """Describe without formulas how much is explained, by which variables, and how reliably."""
     fitted = fitted_of(model)
     sentences = [say("short_size", fitted.n_samples, fitted.p, fitted.k, float(fitted.rates.sum()))]
     if judged[0].interpretable:

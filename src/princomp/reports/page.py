@@ -21,7 +21,7 @@ from princomp.reports.trust import assess_reliability
 
 
 class Tile(NamedTuple):
-    """A number of the dashboard and what it is."""
+    """A number of the dashboard, and its meaning."""
 
     value: str
     meaning: str

@@ -29,7 +29,7 @@ _SCREE = (5.2, 3.9)
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What a report is about, and its options; ``why`` tells why there is no bootstrap."""
+    """Model, rows and options of a report; ``why`` is the reason if there is no bootstrap."""
 
     model: PCA
     X: object
@@ -64,9 +64,9 @@ class Part(NamedTuple):
     missing: str = ""
 
 
-# Figures whose layout is known because labels were placed in it.
+# Figures whose layout was already computed, in order to place labels.
 _LAID_OUT = ("scores", "biplot", "circle", "outliers")
-# What each figure needs in addition to the model: rows, two components.
+# What each figure needs in addition to the model: rows, or two components ("plane").
 _NEEDS = {
     "scores": ("rows", "plane"),
     "biplot": ("rows", "plane"),
@@ -159,7 +159,7 @@ def _drawn(
     plot: Callable[..., Axes | NDArray[Any]], args: tuple[object, ...], options: dict[str, object]
 ) -> Figure:
     with warnings.catch_warnings():
-        # Readers have other fonts than this machine.
+        # The fonts of readers differ from those of this machine.
         warnings.filterwarnings("ignore", r"Glyph .* missing from font")
         made = plot(*args, dark=False, **options)
     figure = (made if isinstance(made, Axes) else made[0, 0]).figure

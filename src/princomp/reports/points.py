@@ -14,14 +14,15 @@ from princomp.reports.text import cut
 
 # More would be slow to draw, and make the page several megabytes large.
 MOST_POINTS = 3000
-# This many of them are the most extreme, the rest is random.
+# This many of the points are the most extreme rows; the others are random.
 _MOST_EXTREME = 500
 
 
 def score_points(fitted: Fitted, rows: ReportedRows) -> dict[str, Any]:
-    """Plain values for the script: components, rows, groups and the number of rows.
+    """Return plain values for the script: components, rows, groups and the number of rows.
 
-    Of more than :data:`MOST_POINTS` rows the most extreme ones and a random sample are used.
+    With more than :data:`MOST_POINTS` rows, the most extreme rows and a random sample of the others
+    are used.
     """
     with_scores = np.flatnonzero(np.isfinite(rows.scores).all(axis=1))
     at = _sample(rows, with_scores)
@@ -55,7 +56,7 @@ def _sample(rows: ReportedRows, at: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _short(values: FloatArray, digits: int = 5) -> list[float | None]:
-    """Rounded numbers; None for NaN."""
+    """Return rounded numbers; None for NaN."""
     return [
         float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values.tolist()
     ]

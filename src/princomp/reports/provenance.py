@@ -15,7 +15,7 @@ from princomp.rules import name_of
 
 
 def provenance(request: Request) -> dict[str, list[tuple[str, str]]]:
-    """Names and values by topic."""
+    """Return the names and values of each topic."""
     fitted = request.fitted
     plan, certificate = fitted.plan, fitted.certificate
     known = certificate.residuals[~np.isnan(certificate.residuals)]

@@ -47,9 +47,9 @@ class ReportedRows:
     t2, q : ndarray of shape (n,)
     limits : Limits
     training : bool
-        Whether they are the rows of the fit.
+        Whether these are the rows of the fit.
     stated : bool
-        Whether the caller said so.
+        Whether the caller passed ``training``.
     groups : Groups, optional
     """
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from princomp.plots import ACCENTS, DARK, LIGHT, contrast, mixed, readable
 
-# matplotlib's SVG: 72 units an inch; a page has 96 pixels an inch, and 16 a rem.
+# SVG of matplotlib has 72 units per inch; a page has 96 pixels per inch, and 16 pixels per rem.
 _REM = 96.0 / 72.0 / 16.0
 _DROPPED = ("metadata", "style", "title")
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
@@ -24,11 +24,11 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _FONT = re.compile(r"font: (?:\w+ )*([\d.]+px) .*")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)|^#(.+)$")
-# What CSS and SVG use anyway, or the style sheet of the page sets.
+# Declarations to leave out: defaults of CSS and SVG, and those that the style sheet sets.
 _DEFAULTS = {"stroke-width": "1"} | dict.fromkeys(
     ("font-family", "stroke-linejoin", "stroke-linecap"), ""
 )
-# A mixture of colours is known up to this, in levels of 255.
+# Tolerance to recognise a mixture of colours, in levels of 255.
 _MIXED = 2.5
 
 
@@ -57,17 +57,17 @@ class Styles:
 
     @property
     def css(self) -> Markup:
-        """The rules of all classes; the second of two declarations is for newer browsers."""
+        """The rules of all classes. A second declaration of a colour is for newer browsers."""
         return Markup("\n".join(f".{name}{{{rule}}}" for rule, name in self._names.items()))
 
 
 @cache
 def dark_colour(colour: str, *, text: bool = False) -> str:
-    """Return the colour that a dark page shows in place of one that is drawn for a light page.
+    """Return the colour of a dark page that replaces a colour drawn for a light page.
 
-    Colours of figures are mixtures of two of the background, the colour of texts and an accent.
-    The same mixture of the colours of a dark page takes their place. Black and white texts lie on
-    an accent, which stays.
+    Each colour of a figure is a mixture of two colours: the background, the colour of texts or an
+    accent. It is replaced by the same mixture of the colours of a dark page. Black and white texts
+    do not change, because they lie on an accent, which does not change either.
     """
     if text and colour in ("#000000", "#ffffff"):
         return colour
@@ -108,7 +108,7 @@ def inline_figure(
         Whether the layout of the figure was computed and may stay.
     """
     with warnings.catch_warnings():
-        # Readers have other fonts than this machine.
+        # The fonts of readers differ from those of this machine.
         warnings.filterwarnings("ignore", r"Glyph .* missing from font")
         root = ElementTree.fromstring(_saved(figure, laid_out))
     _clean(root, styles)

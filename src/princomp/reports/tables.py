@@ -78,7 +78,7 @@ class Table(NamedTuple):
 
 
 def numbers(values: ArrayLike, digits: int = _DIGITS) -> list[Cell]:
-    """Format numbers with the same decimals, as many as the largest needs."""
+    """Format numbers with the same number of decimals, chosen for the largest one."""
     array = np.asarray(values, dtype=np.float64)
     sizes = np.abs(array[np.isfinite(array)])
     top = float(sizes.max(initial=0.0))
@@ -124,7 +124,7 @@ def _texts(heading: str, description: str, values: Iterable[object]) -> Column:
 
 
 def verdict_table(model: PCA, judged: Sequence[Verdict], say: Texts) -> Table:
-    """Each component: its share, its verdict, its angle, and the variables it stands for."""
+    """List the components with their shares, verdicts, angles and strongest variables."""
     fitted, words = fitted_of(model), say.words
     shown = judged[:MOST_LINES]
     described = [directions(model, one.component) for one in shown]
@@ -151,7 +151,7 @@ def verdict_table(model: PCA, judged: Sequence[Verdict], say: Texts) -> Table:
 def eigenvalue_table(
     model: PCA, bootstrap: Bootstrap | None, judged: Sequence[Verdict], say: Texts
 ) -> Table:
-    """Variances with their rates, cumulative rates, intervals and verdicts."""
+    """List the variances with their rates, cumulative rates, intervals and verdicts."""
     fitted = fitted_of(model)
     names, values = rates_table(model)
     shown = min(len(names), max(fitted.k, 1) + 20, MOST_LINES)
@@ -188,7 +188,7 @@ def _degrees(angles: FloatArray) -> list[Cell]:
 def _interval(
     fitted: Fitted, variances: FloatArray, bootstrap: Bootstrap | None
 ) -> tuple[FloatArray, FloatArray, str] | None:
-    """Limits of an interval for each variance (NaN where unknown), and its description."""
+    """Return limits of an interval for each variance (NaN if unknown), and a description."""
     if bootstrap is not None:
         limits = np.full((2, len(variances)), np.nan)
         count = min(len(bootstrap.variances), len(variances))

@@ -1,4 +1,4 @@
-"""What a report says about the reliability of the results."""
+"""Sentences of a report about the reliability of the results."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def assess_reliability(
 ) -> list[tuple[str, str]]:
     """Return sentences, each with "good", "plain" or "warning".
 
-    Nothing is good if a component should not be interpreted. ``why`` says why there is no
-    bootstrap.
+    No sentence is "good" if some component should not be interpreted. ``why`` is the reason if
+    there is no bootstrap.
     """
     fitted, judged = fitted_of(model), judge(model, bootstrap)
     sentences = [_residual(fitted, say), *_noise(fitted, say), *_close(fitted, say)]
@@ -80,7 +80,7 @@ def _close(fitted: Fitted, say: Texts) -> list[tuple[str, str]]:
 def _angles(
     judged: Sequence[Verdict], bootstrap: Bootstrap | None, say: Texts
 ) -> list[tuple[str, str]]:
-    """All angles, and the components that they speak against."""
+    """Describe the angles, and the components that are unstable by their angles."""
     known = [f"{one.component} {one.angle:.0f}°" for one in judged if not np.isnan(one.angle)]
     if not known:
         return []

@@ -1,7 +1,7 @@
 """Rules for the number of components: one module for each rule or family of rules.
 
 decision          the input and the result of a rule
-rule              the interface of a rule, also for user-defined rules
+rule              the interface of a rule, including user-defined rules
 scree             Kaiser, broken stick, elbow
 fraction, minka, gcv, marchenko_pastur, parallel, cross, permutation   the others
 names             the rules by name

@@ -15,7 +15,7 @@ from princomp.linalg import FloatArray
 from princomp.rules.decision import Decision, Known
 from princomp.rules.rule import check_whole, least_error
 
-# Where the axes leave less than this of a column, the other columns cannot predict its entry.
+# If the axes leave less than this share of a column, the other columns cannot predict its entry.
 _ALONE = 1e-10
 # Singular values below this share of the first are rounding errors.
 _ROUNDING = 1e-13

@@ -25,7 +25,7 @@ class Known:
         Total variance, in the same squared units.
     columns : int
     rows : float or None
-        Number of rows (sum of their weights); None where it is not known.
+        Number of rows (sum of their weights); None if it is not known.
     column_variances : ndarray of shape (p,)
         Variances of the analysed columns.
     centred, standardised : bool
@@ -42,7 +42,7 @@ class Known:
     tell : callable
         ``tell(name, done, total)`` reports the progress of a rule.
     sampled : str
-        Description of the sample where ``table`` does not return all rows.
+        Description of the sample if ``table`` does not return all rows.
     """
 
     variances: FloatArray
@@ -99,7 +99,7 @@ class Decision:
     rule : str
         Name of the rule.
     k : int or None
-        Components to keep; None where the rule does not apply.
+        Components to keep; None if the rule does not apply.
     reason : str
         Explanation in words.
     measure : str
@@ -107,9 +107,9 @@ class Decision:
     statistic : tuple of float
         Values by number of components, from ``first`` on.
     threshold : float, tuple of float or None
-        Threshold of the statistic; None where its largest or smallest value decides.
+        Threshold of the statistic; None if its largest or smallest value decides.
     first : int
-        1, or 0 where the statistic includes zero components.
+        1, or 0 if the statistic includes zero components.
     details : dict
         Further numbers by name.
 
@@ -138,7 +138,7 @@ class Decision:
         return cls(rule, None, f"does not apply: {reason}")
 
     def at(self, k: int) -> float | None:
-        """Return the statistic of ``k`` components, or of the k-th; None where there is none."""
+        """Return the statistic of ``k`` components, or of the k-th; None if there is none."""
         return _item(self.statistic, k - self.first)
 
     def threshold_at(self, k: int) -> float | None:

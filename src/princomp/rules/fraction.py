@@ -18,7 +18,7 @@ def for_fraction(rates: FloatArray, fraction: float, *, reach: bool = False) -> 
     fraction : float
     reach : bool
         False: the accumulated rate must *exceed* the fraction, as in scikit-learn.
-        True: it must *reach* it, to rounding.
+        True: it must *reach* it, up to rounding.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def for_fraction(rates: FloatArray, fraction: float, *, reach: bool = False) -> 
         )
     accumulated = np.add.accumulate(rates)
     if reach:
-        # 0.5 + 0.25 + 0.05 must reach 0.8 although its last bit may not.
+        # 0.5 + 0.25 + 0.05 must reach 0.8, even if rounding makes the sum slightly smaller.
         slack = 4 * EPS * len(rates)
         needed = int(accumulated.searchsorted(fraction - slack)) + 1
     else:

@@ -16,7 +16,8 @@ from princomp.rules.rule import least_error
 class GCV:
     """Minimise the generalised cross-validation error.
 
-    The mean squared residual of q components over the squared share of degrees of freedom left.
+    It is the mean squared residual of q components, divided by the square of the share of the
+    degrees of freedom that q components leave.
 
     Examples
     --------

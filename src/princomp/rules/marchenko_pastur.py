@@ -45,13 +45,13 @@ def median(beta: float) -> float:
 
 
 def optimal_known(beta: float) -> float:
-    """The factor λ(β) of √L σ: 4/√3 for a square matrix (Gavish & Donoho 2014, equation 11)."""
+    """Optimal threshold λ(β) in units of √L σ: 4/√3 if square (Gavish & Donoho 2014, eq. 11)."""
     root = np.sqrt(beta**2 + 14 * beta + 1)
     return float(np.sqrt(2 * (beta + 1) + 8 * beta / (beta + 1 + root)))
 
 
 def optimal_factor(beta: float) -> float:
-    """The factor ω(β) of the median singular value: λ(β) over the root of the law's median."""
+    """Optimal threshold ω(β) in units of the median singular value: λ(β)/√(median of the law)."""
     return optimal_known(beta) / float(np.sqrt(median(beta)))
 
 

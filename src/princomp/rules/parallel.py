@@ -17,7 +17,7 @@ _NULLS = ("normal", "permuted")
 
 @dataclass(frozen=True)
 class Parallel:
-    """Keep leading variances above a quantile of those of tables without structure.
+    """Keep leading variances above a quantile of the variances of tables without structure.
 
     The quantile instead of the mean is from Glorfeld (1995).
 
@@ -56,14 +56,14 @@ class Parallel:
 
     @property
     def needs(self) -> str:
-        """``"rows"`` where columns are permuted, else ``"leading"``."""
+        """``"rows"`` if columns are permuted, else ``"leading"``."""
         return "rows" if self.null == "permuted" else "leading"
 
     def decide(self, known: Known) -> Decision | None:
         """Count the leading variances above the quantiles."""
         if known.most < 1:
             return Decision.none(self.name, "there are too few rows")
-        # The same numbers at each call: growing solvers call this again with more variances.
+        # Each call draws the same numbers, since solvers call this again with more variances.
         quantiles = np.quantile(self._null_variances(known), self.quantile, axis=0)
         limit = (
             f"the {self.quantile:.0%} quantile of {self.draws} {self.null} tables of the same shape"

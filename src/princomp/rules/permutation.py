@@ -24,8 +24,8 @@ class Permutation:
     each column of these residuals is permuted. The same directions are removed from a permuted
     table as from the table itself, so that both have the same rank. The test of a component
     stops once it cannot become significant (Besag & Clifford 1991). With unit scale, the whole
-    table is tested by
-    Ψ = Σ(λ − 1)² and Φ = √((Σλ² − p) / (p(p − 1))) (Vieira 2012, Gleason & Staelin 1975).
+    table is tested by Ψ = Σ(λ − 1)² and Φ = √((Σλ² − p) / (p(p − 1))) (Vieira 2012, Gleason &
+    Staelin 1975).
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Permutation:
         """Test the components in order."""
         assert known.table is not None
         rows = known.table()
-        # Shares have no unit; this keeps the fourth powers below in range.
+        # A power of two does not change shares, and keeps the fourth powers below in range.
         rows = np.ldexp(rows, -binary_exponent(rows))
         most = min(len(rows) - known.centred, known.columns)
         left, lengths, right = np.linalg.svd(rows, full_matrices=False)
@@ -122,7 +122,7 @@ class Permutation:
 
 
 def correlation_statistics(known: Known) -> dict[str, float]:
-    """Ψ and Φ of a table with unit scale; zero where no two columns correlate."""
+    """Ψ and Φ of a table with unit scale; zero if no two columns correlate."""
     p = known.columns
     values = np.append(known.variances, np.zeros(p - len(known.variances)))
     psi = float(np.sum((values - 1.0) ** 2))

@@ -4,7 +4,7 @@ A rule is a small object with a ``name``, a ``needs`` and a method ``decide``. `
 
 - ``"leading"``: the largest variances, in descending order; ``decide`` returns None to ask for
   more of them;
-- ``"all"``: all variances. Like the first, this works on any summary, also on a stream's;
+- ``"all"``: all variances. Like ``"leading"``, this works on any summary, also that of a stream;
 - ``"rows"``: the rows themselves, in memory.
 """
 
@@ -30,7 +30,7 @@ class Rule(Protocol):
     """A rule for the number of components, to be passed as ``n_components``.
 
     A rule that does not use the number of rows sets ``counts_rows = False``; only such rules
-    are applied where that number is unknown.
+    are applied if that number is unknown.
     """
 
     @property
@@ -94,8 +94,8 @@ def _is_count(k: object, most: int) -> bool:
 def leading_run(values: FloatArray, thresholds: float | FloatArray, known: Known) -> int | None:
     """Count the leading values that are above their thresholds.
 
-    None where all known values are, and more may follow. A value below the resolution is not
-    above any threshold.
+    Returns None if all known values are above, and more may follow. A value below the resolution
+    is not above any threshold.
     """
     if isinstance(thresholds, np.ndarray):
         values = values[: len(thresholds)]
@@ -148,7 +148,7 @@ def count_above(
 def least_error(errors: FloatArray, name: str, measure: str, what: str) -> Decision:
     """Decision of a rule that minimises the errors (m,) of 0, 1, … components.
 
-    Among errors that differ only by rounding the first is taken.
+    If several errors differ only by rounding, the first of them is taken.
     """
     k = int(np.flatnonzero(errors <= np.nanmin(errors) + _EQUAL * float(errors[0]))[0])
     last = k == len(errors) - 1 and k > 0

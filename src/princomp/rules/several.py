@@ -88,7 +88,7 @@ class Choices(Mapping[str, Decision]):
 
     @property
     def k(self) -> dict[str, int | None]:
-        """The number of components by rule; None where it does not apply."""
+        """The number of components by rule; None if it does not apply."""
         return {decision.rule: decision.k for decision in self.decisions}
 
     @property
@@ -121,7 +121,7 @@ class Choices(Mapping[str, Decision]):
         Raises
         ------
         MissingLibraryError
-            Where pandas is not installed.
+            If pandas is not installed.
         """
         try:
             import pandas as pd  # type: ignore[import-untyped]

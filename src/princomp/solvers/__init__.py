@@ -1,35 +1,35 @@
 """Solvers: compute a Spectrum from a summary or from rows.
 
-A solver is a function ``solve(summary, k)`` or ``search(summary, k)`` that returns a
-:class:`Spectrum`; one that reads rows also returns the number of passes. A search returns None in
-place of a spectrum where it is abandoned, because another solver is quicker.
+A solver is a function such as ``solve_moments(moments, k)`` or ``search_scatter(moments, k)`` that
+returns a :class:`Spectrum`. A solver that reads rows also returns the number of passes. A search
+returns None instead of a spectrum if it was abandoned because another solver is faster.
 
 Decompositions
 
 dense           eigenpairs of a scatter, singular values of a triangle
-row_gram        wide rows through the n × n products of the rows
-nystrom         the top k of a sketch, with an estimate of its error
-device          summaries whose arrays are on a device, solved there
-randomized      the randomized SVD, under scikit-learn's name and parameters
+row_gram        top k of wide rows, from the n × n inner products of the rows
+nystrom         top k of a sketch, with an estimate of the error
+device          spectra of summaries on a device, computed there
+randomized      randomized SVD with scikit-learn's parameters
 
-Searches by block Lanczos
+Block Lanczos searches for the largest eigenpairs
 
-search          the loop: a step (search_space) grows a space, a rule ends it
+search          main loop: a step (search_space) grows a search space, a rule ends the search
 search_space    the step: basis, projection and next block
 lanczos         rule and search for the k largest pairs of an operator
 copies          copies of eigenvalues that a search may have missed
-abandon_rule    forecasts: when to look, when a search has stalled or is not worth while
-scatter_search  the top k of a scatter in memory
-row_search      the top k of rows in memory
-share_search    the pairs that make up a share of the variance, of a scatter or of rows
-krylov          the top k of rows that are read block by block, one fused pass a product
+abandon_rule    when to check the residuals, and when to stop or abandon a search
+scatter_search  top k of a scatter in memory
+row_search      top k of rows in memory
+share_search    pairs that make up a share of the variance, of a scatter or of rows in memory
+krylov          top k of rows that are read block by block, in one pass per product
 warm_start      a forecast and a first block from a sample of the rows
 
 Common to both
 
-spectrum        variances and axes, checked; reproducible axes for components without variance
-ritz            from a subspace, or from pairs, to a spectrum
-bases           orthonormal bases of tall, thin sets of vectors, by products of matrices
+spectrum        checked variances and axes; reproducible axes for components without variance
+ritz            from a subspace, or from eigenpairs, to a spectrum
+bases           orthonormal bases of a few long vectors
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Progress of a search: when to look again, whether it has stalled, whether to abandon it."""
+"""Progress of a search: when to check its residuals, whether it stalled, whether to abandon it."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ import numpy as np
 
 from princomp.errors import DataError
 
-# Called with the forecast of further products and the number so far; true ends a search.
+# Called with the forecast of further products and the number so far; returns true to end a search.
 Abandon: TypeAlias = Callable[[float, int], bool]
 
-# Share of the forecast products before the next look: the residual falls faster and faster, a look
-# costs an eigendecomposition, and an unnecessary product costs more.
+# A "look" computes the residuals of a search. The next look is after this share of the forecast
+# products, because the residual falls faster and faster. A look costs an eigendecomposition, but an
+# unnecessary product costs more.
 _SKIPPED = 0.5
-# A residual that no longer falls is accepted if it is this small; the certificate shows it.
+# A residual that stopped falling is accepted up to this size; the certificate reports it.
 _STALLED = 1e-4
-# Within this many times the tolerance, rounding of the products may hold it up, and a tenth of the
-# patience is enough.
+# A residual below _NEAR times the tolerance may have stopped falling due to rounding of the
+# products. Then _HASTE times the usual patience is enough.
 _NEAR, _HASTE = 64.0, 0.1
-# The first forecasts are often four times too high, or a tenth of the truth: they count only after
-# this share of the products that the alternative costs.
+# The first forecasts are often four times too high, or a tenth of the true number. They count only
+# after this share of the products that the alternative costs.
 _TRUSTED = 0.25
 
 
 class Forecast:
-    """Forecasts the remaining products, and the next look, from the fall of the residual.
+    """Forecasts the remaining products, and the next look, from the decrease of the residual.
 
     Parameters
     ----------
     share : float
-        Of the products so far, the most further ones before the next look.
+        Most products before the next look, as a share of the products so far.
     """
 
     def __init__(self, share: float = np.inf) -> None:
@@ -39,7 +40,7 @@ class Forecast:
         self._share = share
 
     def after(self, products: int, worst: float) -> float:
-        """Forecast the products until ``worst`` is below 1: infinity where there is no trend."""
+        """Forecast the products until ``worst`` is below 1; infinity if it does not decrease."""
         before, since = self._worst, products - self._products
         self._products, self._worst = products, worst
         self.next_look = products + 1
@@ -52,12 +53,12 @@ class Forecast:
 
 
 class AbandonRule:
-    """Abandons a search that takes longer than an alternative.
+    """Abandons a search that would take longer than an alternative.
 
     Parameters
     ----------
     most : float
-        Products that take as long as the alternative.
+        Number of products that take as long as the alternative.
     """
 
     def __init__(self, most: float) -> None:
@@ -68,12 +69,12 @@ class AbandonRule:
         return bool(np.isfinite(left)) and left > self._most and products >= _TRUSTED * self._most
 
     def before(self, left: float) -> bool:
-        """Whether not to begin at all, given the forecast from a sample of rows."""
+        """Whether not to start the search, given the forecast from a sample of rows."""
         return bool(np.isfinite(left)) and left > self._most
 
 
 class Progress:
-    """Notices a residual that has not halved over ``patience`` looks: it is at the rounding."""
+    """Detects that the residual has not halved over ``patience`` looks, usually due to rounding."""
 
     def __init__(self, patience: int) -> None:
         self.best, self.since, self.patience = np.inf, 0, patience
@@ -84,14 +85,14 @@ class Progress:
         Parameters
         ----------
         residual : float
-            The largest, relative to the first eigenvalue.
+            Largest residual, relative to the first eigenvalue.
         worst : float
-            The largest in units of the tolerance.
+            Largest residual in units of the tolerance.
 
         Raises
         ------
         DataError
-            When the residual is still too large.
+            If the residual stopped falling and is still too large, or is not finite.
         """
         if not np.isfinite(residual):
             raise DataError(

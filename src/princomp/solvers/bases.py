@@ -1,4 +1,4 @@
-"""Orthonormal bases of tall, thin sets of vectors, by products of matrices."""
+"""Orthonormal bases of a few long vectors, computed mostly with matrix products."""
 
 from __future__ import annotations
 
@@ -7,63 +7,67 @@ import scipy.linalg
 
 from princomp.linalg import FloatArray, in_order, scratch
 
-# Smallest combination of vectors of length one for which twice the triangle of the Gram leaves
-# orthonormal vectors to rounding: well above the root of EPS. Its diagonal does not show it: after
-# two small numbers the third is rounding, however large.
+# Two Cholesky factorisations of the Gram matrix make unit vectors orthonormal up to rounding if no
+# combination of them is shorter than about this, well above the root of EPS. The test uses the
+# inverse of the triangle, because the diagonal does not show such combinations: after two small
+# entries, the third is only rounding, even if it is large.
 _INDEPENDENT = 1e-6
-# Where all products of a vector with the others are smaller than this in sum, once is enough.
+# One factorisation is enough if, for each unit vector, the absolute inner products with the others
+# add up to less than this.
 _NEARLY = 0.5
-# Numbers from which on the Gram is quicker than Householder reflectors: 16 vectors of 4,000 take
-# 0.4 instead of 1.5 ms.
+# Fewest numbers for which the Gram matrix is faster than Householder reflectors: 16 vectors of
+# length 4,000 take 0.4 instead of 1.5 ms.
 _MANY = 2**13
-# Entries of each vector that are worked on at a time, or more where they are fewer numbers than
-# this, and products from how many on several threads pay.
+# Entries of each vector that are processed at a time: at least _CHUNK, or as many as make _NUMBERS
+# values of all vectors. Fewest multiplications for which several threads pay.
 _CHUNK, _NUMBERS, _THREADS_PAY = 2048, 2**17, 2**23
 
 
 def orthonormal(vectors: FloatArray, *, overwrite: bool = False) -> FloatArray:
-    """Orthonormal rows (m, size) with the span of ``vectors`` (m, size), in float64.
+    """Return orthonormal rows (m, size) with the span of ``vectors`` (m, size), in float64.
 
-    ``overwrite``: in the memory of the vectors where that is possible; they are used up.
+    With ``overwrite``, the result is written to the memory of ``vectors`` if possible.
     """
     return factored(vectors, overwrite=overwrite)[0]
 
 
 def factored(vectors: FloatArray, *, overwrite: bool = False) -> tuple[FloatArray, FloatArray]:
-    """Return :func:`orthonormal` rows, and the triangle whose transpose times them is the input.
+    """Return :func:`orthonormal` rows Q and an upper triangle R with RᵀQ = ``vectors``.
 
-    By two triangles of their Gram, which are products of matrices (Yamamoto, Nakatsukasa,
-    Yanagisawa & Fukaya 2015), and by Householder reflectors where the vectors are nearly dependent.
+    Computed by two Cholesky factorisations of the Gram matrix (CholeskyQR2; Yamamoto, Nakatsukasa,
+    Yanagisawa & Fukaya 2015), or by Householder reflectors if the vectors are nearly dependent. R
+    is that of the first factorisation.
     """
     if vectors.size >= _MANY:
         basis = np.array(vectors, dtype=np.float64, order="C", copy=None if overwrite else True)
         first, nearly = _straightened(basis)
         if first is not None and (nearly or _straightened(basis)[0] is not None):
             return basis, first
-        # Rows after one triangle have the span of the input.
+        # After one factorisation, the rows still have the span of the input.
         vectors = basis if overwrite else vectors
     columns, triangle = np.linalg.qr(vectors.T.astype(np.float64))
     return np.ascontiguousarray(columns.T), triangle
 
 
 def growth(triangle: FloatArray) -> float:
-    """Bound the growth of errors of length one in each vector, in the basis of their triangle.
+    """Bound how much an error of length one in each vector grows if this triangle is divided out.
 
-    Infinity where the vectors are dependent.
+    Infinity if the vectors are dependent.
     """
     return _inverted(triangle)[1]
 
 
 def _inverted(triangle: FloatArray) -> tuple[FloatArray, float]:
-    """The inverse of a triangle, and its growth."""
+    """Return the inverse of a triangle, and its :func:`growth`."""
     inverse, singular = scipy.linalg.lapack.dtrtri(triangle)
     return inverse, np.inf if singular else float(np.abs(inverse).sum(axis=0).max())
 
 
 def _straightened(basis: FloatArray) -> tuple[FloatArray | None, bool]:
-    """Orthonormalise in place as far as one triangle does, None where it does not suffice.
+    """Orthonormalise rows in place by one Cholesky factorisation of their Gram matrix.
 
-    Also whether the vectors were nearly orthogonal, so that it leaves rounding only.
+    Return its triangle, or None if the rows are too dependent, and whether the rows were nearly
+    orthogonal, so that only rounding errors remain.
     """
     gram = gram_of(basis)
     lengths = np.sqrt(gram.diagonal())
@@ -82,7 +86,7 @@ def _straightened(basis: FloatArray) -> tuple[FloatArray | None, bool]:
 
 
 def gram_of(vectors: FloatArray) -> FloatArray:
-    """Products (m, m) of vectors (m, size) with each other."""
+    """Gram matrix (m, m): inner products of vectors (m, size) with each other."""
     spans, threads = _spans(vectors, len(vectors))
     gram: FloatArray = np.zeros((len(vectors), len(vectors)))
     for part in in_order(lambda span: vectors[:, span] @ vectors[:, span].T, spans, threads):
@@ -91,7 +95,7 @@ def gram_of(vectors: FloatArray) -> FloatArray:
 
 
 def turned(turn: FloatArray, vectors: FloatArray, out: FloatArray) -> None:
-    """Write ``turn`` (q, m) times vectors (m, size) to ``out`` (q, size), which they may be."""
+    """Write ``turn`` (q, m) times ``vectors`` (m, size) to ``out``, which may be ``vectors``."""
 
     def work(span: slice) -> None:
         out[:, span] = turn @ vectors[:, span]
@@ -102,17 +106,18 @@ def turned(turn: FloatArray, vectors: FloatArray, out: FloatArray) -> None:
 
 
 def _spans(vectors: FloatArray, others: int) -> tuple[list[slice], int | None]:
-    """Return spans of entries to work on at a time, and the number of threads for them."""
+    """Return spans of entries to process at a time, and the number of threads for them."""
     step = max(_CHUNK, _NUMBERS // max(len(vectors), 1))
     spans = [slice(at, at + step) for at in range(0, vectors.shape[1], step)]
     return spans, 1 if vectors.size * others < _THREADS_PAY else None
 
 
 def swept(vectors: FloatArray, known: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
-    """Remove from vectors (m, size) their part in the span of orthonormal rows (q, size).
+    """Subtract from vectors (m, size) their projection onto orthonormal rows ``known`` (q, size).
 
-    Also the coordinates (q, m) of that part. The vectors lie in :func:`scratch` memory of that
-    name; entries are taken some at a time, so the bits do not depend on the threads.
+    Return the result and the coordinates (q, m) of the projection. The result is in
+    :func:`scratch` memory called ``name``. Entries are processed in fixed spans, so the result does
+    not depend on the number of threads.
     """
     spans, threads = _spans(known, len(vectors))
     coordinates = np.zeros((len(known), len(vectors)))

@@ -1,7 +1,8 @@
 """Eigenvalues that a search may have missed: copies of those that it found.
 
-A residual says that a pair is an eigenpair, not that no larger one is missing: from a start of w
-random vectors, exact arithmetic finds at most w copies of a repeated eigenvalue.
+A small residual shows that a pair is an eigenpair, but not that no larger one is missing: from a
+start of w random vectors, a search in exact arithmetic finds at most w copies of a repeated
+eigenvalue.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ import math
 from princomp.linalg import EPS, FloatArray
 
 # Eigenvalues that differ by less than this share count as copies: the search separates others.
-# Differences below 16 times the tolerance are rounding.
+# Differences below COPY_UNITS times the tolerance count as rounding.
 _TIED, COPY_UNITS = 1e-3, 16
-# Rounding of a trace and of the sum of eigenvalues, at most, relative to the trace.
+# Bound of the rounding errors of a trace and of the sum of eigenvalues, relative to the trace.
 _SLACK = 1e-6
 
 
 def hides_copies(values: FloatArray, copies: int, tol: float) -> bool:
     """Whether eigenvalues larger than the last of those found (k,) may be hidden.
 
-    A search from ``copies`` random vectors finds at most that many copies of an eigenvalue. If
-    fewer of the values above the last one agree, it has found all of them.
+    A search from ``copies`` random vectors finds at most that many copies of an eigenvalue. Copies
+    may be missing only if at least that many of the values above the last one agree.
     """
     above = values[:-1]
     if copies > len(above):
@@ -36,14 +37,14 @@ def chance_of_a_miss(size: int, copies: int, reached: float) -> float:
     """Upper bound of the probability that a search misses an eigenvalue larger than its last.
 
     The smallest singular value of a random w × w matrix is below δ / √w with probability δ
-    (Edelman 1988). So with probability 1 − δ, a random block of w = ``copies`` vectors has a part
-    of at least δ / √(w·size) along each of w eigenvectors. The search ends when the wanted vectors
-    are known up to a part of ``reached``. A vector with a larger eigenvalue grows faster than they
-    do, so it stays hidden only if its part in the start was less than that.
+    (Edelman 1988). So with probability 1 − δ, a random block of w = ``copies`` vectors has a
+    component of at least δ / √(w·size) along each of w eigenvectors. The search ends when the
+    errors of the wanted vectors are at most ``reached``. A vector with a larger eigenvalue grows
+    faster than they do, so it stays hidden only if its component in the start was less than that.
     """
     return min(1.0, reached * math.sqrt(size * copies))
 
 
 def leaves_less(trace: float | None, values: FloatArray) -> bool:
-    """Whether the other eigenvalues together are less than the last of these."""
+    """Whether all other eigenvalues add up to less than the last one of ``values``."""
     return trace is not None and bool(trace * (1.0 + _SLACK) - values.sum() < values[-1])

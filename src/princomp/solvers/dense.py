@@ -1,8 +1,9 @@
 """Spectra by decomposition: eigenpairs of a scatter, singular values of a triangle.
 
-A symmetric matrix is reduced to tridiagonal form once. All its eigenvalues come next; from them a
-rule chooses the number of eigenvectors, and only these are computed and transformed back: for
-k ≪ n that is half the work of a decomposition, and a rule for k costs no second one.
+A symmetric matrix is reduced to tridiagonal form once. Then all its eigenvalues are computed. If k
+is a rule, it chooses the number of eigenvectors from them. Only these eigenvectors are computed and
+transformed back: for k ≪ n this is half the work of a full decomposition, and a rule for k needs no
+second decomposition.
 """
 
 from __future__ import annotations
@@ -35,39 +36,42 @@ Wanted: TypeAlias = int | Callable[[Spectrum], int] | None
 # Number of eigenvectors: given, chosen from the eigenvalues, or all.
 Count: TypeAlias = int | Callable[[FloatArray], int] | None
 
-# Units of roundoff that sums over rows lose at worst. Adding c equal numbers one by one rounds all
-# one way, by up to 3c/16 units in all: 48 in a chunk of 256 rows, and 16 from there to a block
-# (gram.cpp). Blocks of 2²⁰ numbers, or more, are merged one by one, which comes on top.
+# Units of roundoff that sums over rows lose at worst. If c equal numbers are added one by one, all
+# roundings may go in the same direction, by up to 3c/16 units in total: 48 units in a chunk of 256
+# rows, and 16 from the chunks to a block (gram.cpp). Blocks of at least 2²⁰ numbers are merged one
+# by one, which adds _MERGED units per number.
 _SUMMED, _MERGED = 64, 3 / 16 / 2**20
-# Units by which float32 sums of a few hundred products were off at most, relative to λ₁, of 900
-# tables with columns of two or three values: 34, where a fiftieth of a column is 1 and the rest 0.
-# Of equal columns whose products are summed over longer chunks: 61.
+# Bounds for float32 products whose roundings all go in the same direction, in units of roundoff
+# relative to λ₁. The largest error of sums of a few hundred products was 34 units over 900 tables
+# with columns of two or three values; there, a fiftieth of a column was 1 and the rest 0. For equal
+# columns whose products are summed over longer chunks, it was 61.
 _ONE_WAY, _ONE_WAY_LONG = 40, 80
-# From this order on only the wanted vectors are computed, for any k: k = 10 take 3.1
-# instead of 5.4 ms at p = 256, and 59 instead of 150 at 1,000 (one thread). Below it, that
-# pays for so small a share of them: at p = 100, 0.45 instead of 0.64 ms for k = 2.
+# From order _REDUCED on, only the wanted vectors are computed, for any k: k = 10 takes 3.1 instead
+# of 5.4 ms at p = 256, and 59 instead of 150 ms at p = 1,000 (one thread). For smaller matrices,
+# this pays if k is at most _VERY_FEW of p: at p = 100, k = 2 takes 0.45 instead of 0.64 ms.
 _REDUCED, _VERY_FEW = 256, 0.04
-# Inverse iteration, which leaves vectors orthogonal to 1e-15, takes about 0.3 µs · p a vector.
-# All by divide and conquer cost as much as 0.1 p of them at p = 100, 0.17 p at 500
-# and 0.28 p at 1,000.
+# Up to this share of the vectors, inverse iteration is used: it takes about 0.3 µs · p per vector
+# and leaves vectors orthogonal to 1e-15. Computing all vectors by divide and conquer takes as long
+# as 0.1 p vectors by inverse iteration at p = 100, 0.17 p at 500 and 0.28 p at 1,000.
 _FEW = 0.125
-# Vectors that a thread transforms back at a time, at most: 1,656 of p = 2,000 take 245 ms
-# on two threads and 370 on one.
+# Most vectors that a thread transforms back at a time: 1,656 vectors at p = 2,000 take 245 ms on
+# two threads and 370 ms on one.
 _TOGETHER = 512
-# LAPACK's drivers scale a matrix whose squares would leave the range; its parts do not.
+# Matrices with entries beyond 2 to this power, or to its negative, are scaled to keep squares in
+# range: LAPACK's drivers do that, but the routines called here do not.
 _SAFE_POWER = 200
-# Options of dstebz: eigenvalues by number, in the order that dstein takes.
+# Options of dstebz: eigenvalues by number, in the order that dstein expects.
 _BY_NUMBER, _BY_BLOCK = 2, "B"
-# From this order on the reduction by several threads is quicker: at 1,000 two threads take 0.6 of
-# LAPACK's time, at 600 0.95.
+# From this order on, the reduction by several threads is faster than LAPACK's: at 1,000, two
+# threads take 0.6 of LAPACK's time, and at 600, 0.95.
 _THREADS_PAY = 600
 
 
 def roundoff(p: int, unit: float, rows: int = 0) -> float:
-    """Relative error to expect of a spectrum of p columns, and of rows merged in blocks.
+    """Relative error to expect of a spectrum of p columns, with ``rows`` rows merged in blocks.
 
-    About p times the unit roundoff, which LAPACK may lose; sums over rows may lose more where
-    columns are few.
+    About p times the unit roundoff, which LAPACK may lose; sums over rows may lose more if there
+    are few columns.
     """
     return max(float(p), _SUMMED + _MERGED * rows * p) * unit
 
@@ -75,10 +79,10 @@ def roundoff(p: int, unit: float, rows: int = 0) -> float:
 def roundoff_of_products(p: int, unit: float, total: float, first: float, rows: int) -> float:
     """Relative error to expect of a scatter with this trace and first eigenvalue.
 
-    Entry (i, j) of a sum of products rounded in units u is off by no more than c u √(Sᵢᵢ Sⱼⱼ), so
-    the matrix by c u tr S, which is less than p u λ₁ where a few directions stand out. Rounding
-    all one way, in columns of few different values, comes on top. LAPACK's own error has
-    no such bound: in float64 :func:`roundoff` holds.
+    The error of entry (i, j) of a sum of products with unit roundoff u is at most c u √(Sᵢᵢ Sⱼⱼ),
+    so the error of the matrix is at most c u tr S, which is less than p u λ₁ if a few directions
+    dominate. In columns of few different values, roundings may all go in the same direction, which
+    adds to that. LAPACK's own error has no such bound: in float64, :func:`roundoff` holds.
     """
     if unit > EPS and first > 0.0:
         one_way = _ONE_WAY if p < LONG_COLUMNS else _ONE_WAY_LONG
@@ -88,16 +92,17 @@ def roundoff_of_products(p: int, unit: float, total: float, first: float, rows: 
 
 
 def roundoff_of_images(p: int, unit: float, rows: int) -> float:
-    """Roundoff of products of vectors with rows and back: sums over up to 2²² numbers.
+    """Relative error to expect of products AᵀA @ vectors, from sums over up to 2²² numbers.
 
-    A sum of c equal products rounds all one way, as in :data:`_SUMMED`, but in float64.
+    Roundings of a sum of equal products may all go in the same direction, as in :data:`_SUMMED`,
+    but in float64.
     """
     units = _SUMMED + 3 / 16 * min(rows, 2**22 // max(p, 1)) + _MERGED * rows * p
     return max(roundoff(p, unit), units * EPS)
 
 
 def unit_of(error: float) -> float:
-    """Return a unit roundoff of products that implies at least this relative error."""
+    """Return the unit roundoff of products for which to expect at least this relative error."""
     return max(2.0 * EPS, error / _ONE_WAY)
 
 
@@ -120,7 +125,7 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
     total = max(float(np.add.reduce(diagonal)), 0.0) / divisor
     live: NDArray[np.intp] | None = None
     if total and np.count_nonzero(diagonal) < p:
-        # Constant columns are left out: their entries of an axis are exactly zero.
+        # Leave out constant columns: their entries in each axis are exactly zero.
         live = np.flatnonzero(diagonal)
         scatter, limit = scatter[np.ix_(live, live)], min(limit, len(live))
 
@@ -144,7 +149,7 @@ def solve_moments(moments: Moments, k: Wanted = None) -> Spectrum:
 
 
 def of_small(small: SmallSpectrum, unit: float, rows: int, k: Wanted = None) -> Spectrum:
-    """Return the Spectrum of few columns, whose axes were all computed at once."""
+    """Return the Spectrum of a table with few columns, for which all axes were computed."""
     variances, axes, total, orthogonality, clipped = small
     error = roundoff_of_products(len(variances), unit, total, variances.item(0), rows)
     if type(k) is int:
@@ -158,9 +163,8 @@ def of_small(small: SmallSpectrum, unit: float, rows: int, k: Wanted = None) -> 
 def solve_triangle(triangle: Triangle, k: Wanted = None) -> Spectrum:
     """Compute min(r, p) variances and the first axes of a triangle.
 
-    The error of a singular value is about ``u σ₁``, where the covariance route's is
-    ``u σ₁² / σ``; a factor made from squared rows has the latter. Parameters are those of
-    :func:`solve_moments`.
+    The error of a singular value is about ``u σ₁``, compared with ``u σ₁² / σ`` on the covariance
+    route or for a factor made from a scatter. Parameters are those of :func:`solve_moments`.
     """
     p = triangle.p
     divisor = triangle.rows - 1.0
@@ -184,9 +188,9 @@ def solve_triangle(triangle: Triangle, k: Wanted = None) -> Spectrum:
 
 
 def within_rank(variances: FloatArray, limit: int) -> FloatArray:
-    """Set variances beyond the rank that so few rows can have to zero: they are noise."""
+    """Set variances after the first ``limit``, the largest possible rank, to zero: only noise."""
     if limit < len(variances):
-        # A negative one must not precede these zeros.
+        # Variances must descend: no negative one may precede the zeros.
         variances = np.maximum(variances, 0.0)
         variances[limit:] = 0.0
     return variances
@@ -198,7 +202,7 @@ def eigenpairs(matrix: FloatArray, k: Count = None) -> tuple[FloatArray, FloatAr
     Parameters
     ----------
     matrix : ndarray of shape (n, n)
-        Symmetric, float64. It is left as it is.
+        Symmetric, float64. It is not changed.
     k : int or callable, optional
         Number of eigenvectors, or a rule that chooses it from the eigenvalues. All by default.
     """
@@ -214,7 +218,7 @@ def eigenpairs(matrix: FloatArray, k: Count = None) -> tuple[FloatArray, FloatAr
 
 
 def _reduced(matrix: FloatArray, k: Count) -> tuple[FloatArray, FloatArray] | None:
-    """Compute :func:`eigenpairs` from the tridiagonal form; None where LAPACK fails."""
+    """Compute :func:`eigenpairs` from the tridiagonal form; None if LAPACK fails."""
     largest = max(matrix.max(), -matrix.min())
     if not np.isfinite(largest):
         return None
@@ -242,7 +246,7 @@ def _reduced(matrix: FloatArray, k: Count) -> tuple[FloatArray, FloatArray] | No
 
 
 def _transform_back(reduced: Tridiagonal, vectors: FloatArray) -> bool:
-    """Transform eigenvectors (size − 1, k) back in place; False where LAPACK fails."""
+    """Transform eigenvectors (size − 1, k) back in place; return False if LAPACK fails."""
     count = vectors.shape[1]
     step = -(-count // -(-count // _TOGETHER))
 

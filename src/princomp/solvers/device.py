@@ -1,4 +1,4 @@
-"""Spectra of summaries on a device: p × k axes and p variances are copied to the host."""
+"""Spectra of summaries on a device; only k axes and p variances are copied to the host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def solve_on_device(
     few : bool
         Search for k axes instead of computing all.
     tol : float
-        Residual at which the search may stop.
+        Largest residual with which the search may stop, relative to the first eigenvalue.
     """
     if isinstance(summary, DeviceTriangle):
         return _solve_triangle(summary, k)
@@ -41,7 +41,7 @@ def _power(moments: DeviceMoments) -> float:
 
 
 def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
-    """All variances and the first axes."""
+    """Compute all variances and the first axes."""
     space, p, divisor = moments.space, moments.p, moments.rows - 1.0
     xp = space.xp
     live = np.flatnonzero(moments.column_scatter)
@@ -51,7 +51,7 @@ def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
         return without_variance(p if count is None else count, p, moments.effective_unit)
     size, matrix = _power(moments), moments.scatter
     if live.size < p:
-        # Columns of no scatter are left out: their entries of an axis are exactly zero.
+        # Leave out constant columns: their entries in each axis are exactly zero.
         at = xp.asarray(live, device=space.device)
         matrix = xp.take(xp.take(matrix, at, axis=0), at, axis=1)
     matrix = matrix / size
@@ -64,7 +64,7 @@ def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
     count = k(spectrum) if callable(k) else k
     count = live.size if count is None else min(count, live.size)
     wanted = xp.flip(vectors[:, live.size - count :], axis=1)
-    # Residuals take a product with the scatter.
+    # Measure the residuals: this takes a product with the scatter.
     errors = xp.matmul(matrix, wanted) - wanted * xp.flip(found[live.size - count :])[None, :]
     first = max(float(space.get(found[-1:])[0]), float(np.finfo(np.float64).tiny))
     axes = np.zeros((count, p))
@@ -75,7 +75,7 @@ def _solve_moments(moments: DeviceMoments, k: Wanted) -> Spectrum:
 
 
 def _without_axes(moments: DeviceMoments, values: FloatArray, total: float) -> Spectrum:
-    """Return all variances and no axes, for a rule that chooses k."""
+    """Return a Spectrum of all variances and no axes, for a rule that chooses k."""
     limit = min(moments.rank_limit, int(np.count_nonzero(moments.column_scatter)))
     none = np.empty((0, moments.p))
     return Spectrum(
@@ -87,7 +87,7 @@ def _without_axes(moments: DeviceMoments, values: FloatArray, total: float) -> S
 
 
 def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
-    """Search the first ``k``: vectors are copied to the device, and their images back."""
+    """Search for the first ``k``: copy vectors to the device, and their images to the host."""
     space, p, divisor = moments.space, moments.p, moments.rows - 1.0
     total = float(np.sum(moments.column_scatter)) / divisor
     if total == 0.0:
@@ -105,7 +105,7 @@ def _search(moments: DeviceMoments, k: int, tol: float) -> Spectrum:
 
 
 def _solve_triangle(triangle: DeviceTriangle, k: Wanted) -> Spectrum:
-    """Singular values of the factor and the first axes."""
+    """Compute the singular values of the factor and the first axes."""
     space, p, divisor = triangle.space, triangle.p, triangle.rows - 1.0
     _, found, turned = space.xp.linalg.svd(triangle.factor, full_matrices=False)
     total = float(np.sum(triangle.column_scatter / divisor))
@@ -120,7 +120,7 @@ def _solve_triangle(triangle: DeviceTriangle, k: Wanted) -> Spectrum:
     axes, first = turned[:kept, :], float(space.get(found[:1])[0])
     residuals = np.zeros(kept)
     if first > 0:
-        # In units of the first value, so that nothing leaves the range when it is squared.
+        # Divide by the first singular value, so that squares stay in range.
         reduced = triangle.factor / first
         images = space.xp.matmul(space.xp.matmul(axes, reduced.T), reduced)
         errors = images - axes * ((found[:kept] / first) ** 2)[:, None]

@@ -1,9 +1,10 @@
-"""The top k of rows that are read block by block, in several passes; p × p is never formed.
+"""Top k of rows that are read block by block in several passes; no p × p matrix is formed.
 
 C. Musco and C. Musco, "Randomized block Krylov methods for stronger and faster approximate
 singular value decomposition" (NIPS 2015), with the search of :mod:`~princomp.solvers.lanczos`.
-An iteration is one fused pass, Z += Bᵀ(BQ) block by block, and all earlier blocks stay in
-the search space until it is full. Reading is expensive here, so blocks are wide.
+An iteration is one pass over the rows, which adds Bᵀ(BQ) for each block of rows B. All earlier
+blocks of vectors stay in the search space until it is full. Reading rows is expensive, so blocks
+of vectors are wide.
 """
 
 from __future__ import annotations
@@ -30,31 +31,31 @@ from princomp.summaries import (
     wide_block_rows,
 )
 
-# Vectors of a block beyond the k wanted.
+# Number of vectors in a block, in addition to the k wanted.
 _OVERSAMPLES = 8
-# Blocks that the search space holds before it restarts. Restarts cost passes: at k = 20 of
-# 2,000 columns, 8, 5 and 3 blocks take 7, 7 and 7 passes on variances i⁻², 10, 11 and 12 on
-# i⁻¹, and 47, 55 and 82 on a flat spectrum.
+# Blocks that the search space holds before it restarts. Restarts cost passes: for k = 20 of
+# 2,000 columns, 8, 5 and 3 blocks take 7, 7 and 7 passes with variances i⁻², 10, 11 and 12 with
+# i⁻¹, and 47, 55 and 82 with a flat spectrum.
 _BLOCKS, _FEWEST_BLOCKS = 8, 3
-# Default residual, relative to the first variance. The error of a variance is about its square over
-# the gap; another digit costs a pass or two.
+# Default largest residual, relative to the first variance. The error of a variance is about the
+# squared residual over the gap; another digit costs a pass or two.
 _RESIDUAL = 1e-9
 # Largest difference between vᵀSw and wᵀSv that counts as rounding, in units of roundoff times the
-# first variance: 24 tables of up to 10⁶ numbers needed 3. Noise in the products shows in the
-# residuals, too, so _COVERED times the largest residual is allowed in addition.
+# first variance: 24 tables of up to 10⁶ numbers needed 3 units. Noise in the products also shows
+# in the residuals, so _COVERED times the largest residual is allowed in addition.
 _ROUNDING_UNITS, _COVERED = 2000.0, 10.0
-# Rows that changed are refused at once from this difference on. Other rows of the same distribution
-# give about 1/√n.
+# From this difference on, rows are refused at once because they changed between passes. Other rows
+# from the same distribution differ by about 1/√n.
 _CHANGED = 1e-3
 
 
 def block_width(k: int, p: int) -> int:
-    """Vectors multiplied in one pass."""
+    """Number of vectors that are multiplied in one pass."""
     return min(p, k + _OVERSAMPLES)
 
 
 def room_for(k: int, p: int, most: int | None = None) -> int:
-    """Vectors of the search space, fewer where only ``most`` fit."""
+    """Number of vectors in the search space; fewer if only ``most`` fit in memory."""
     width = block_width(k, p)
     room = min(p, _BLOCKS * width)
     return room if most is None else max(min(room, most), min(p, _FEWEST_BLOCKS * width))
@@ -62,13 +63,13 @@ def room_for(k: int, p: int, most: int | None = None) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Images:
-    """Product Aᵀ(AQ) (p, m) of the scatter of the rows seen with vectors Q."""
+    """Product Aᵀ(AQ) (p, m) of vectors Q with the scatter of the rows seen."""
 
     rows: float
     image: FloatArray
 
     def to_host(self) -> Images:
-        """Return itself: its arrays are in this process."""
+        """Return the images themselves: they are on the host."""
         return self
 
     def merge(self, other: Images) -> Images:
@@ -79,7 +80,7 @@ class Images:
 
 
 class ImagesOf:
-    """Multiplies centred (scaled, weighted) blocks with vectors: a kind of summary."""
+    """A kind of summary: :class:`Images` of vectors under centred (scaled, weighted) blocks."""
 
     complete_only = True
     block_rows = staticmethod(wide_block_rows)
@@ -105,12 +106,12 @@ class ImagesOf:
     ) -> Images:
         """Add the rows of a block to ``images``, which is overwritten.
 
-        ``precise``: rows of float32 are multiplied in float64.
+        With ``precise``, float32 rows are multiplied in float64.
         """
         block, weights = checked_block(block, weights)
         if precise:
             block = block.astype(np.float64, copy=False)
-        # In C order for the compiled kernel, which takes half of BLAS's time.
+        # In C order for the compiled kernel, which takes half as long as BLAS.
         block = block if is_sparse(block) else native.plain_rows(block)
         columns = self.columns
         spread = columns.column_scatter / max(columns.rows - 1.0, 1.0)
@@ -123,7 +124,7 @@ class ImagesOf:
 
 
 class SteadyRows:
-    """Products S @ vectors of one pass each, compared with those of the pass before.
+    """Products S @ vectors, one pass each, compared with those of the pass before.
 
     S is symmetric, so vᵀSw from one pass equals wᵀSv from the next, unless the rows changed.
 
@@ -137,7 +138,7 @@ class SteadyRows:
     Attributes
     ----------
     difference : float
-        The largest difference so far, relative to the first eigenvalue and the vectors' lengths.
+        Largest difference so far, relative to the first eigenvalue and the lengths of the vectors.
     """
 
     def __init__(
@@ -149,11 +150,12 @@ class SteadyRows:
         self.difference = self._largest = 0.0
 
     def __call__(self, vectors: FloatArray) -> FloatArray:
-        """Multiply the vectors (p, m).
+        """Multiply vectors (p, m) by S.
 
         Raises
         ------
         InputChangedError
+            If the difference shows that the rows changed.
         """
         image, before = self._apply(vectors), self._last
         self._last = vectors, image
@@ -167,11 +169,12 @@ class SteadyRows:
         return image
 
     def check(self, most: float) -> None:
-        """Refuse a larger difference than ``most``.
+        """Check that the largest difference so far is at most ``most``.
 
         Raises
         ------
         InputChangedError
+            If it is not.
         """
         if self.difference > most:
             raise InputChangedError(
@@ -193,31 +196,31 @@ def solve_blocks(
     room: int | None = None,
     known: tuple[FloatArray, FloatArray] | None = None,
 ) -> Spectrum:
-    """Compute the top ``k`` of the scatter behind ``apply``, each to its residual.
+    """Compute the top ``k`` of the scatter that ``apply`` multiplies by, to a residual each.
 
     Parameters
     ----------
     apply : callable
         One pass over the rows: maps vectors (p, m) to scatter times vectors.
     columns : Columns
-        Of the same (scaled) rows.
+        Columns of the same (scaled) rows.
     k : int
     start : ndarray of shape (p, block_width)
         The scatter times random directions.
     tol : float
-        Largest residual relative to the first eigenvalue; 0 is 1e-9, or what the
-        precision of the data allows.
+        Largest residual relative to the first eigenvalue; 0 means 1e-9, or more if the
+        precision of the data requires it.
     unit : float
         Unit roundoff of the products.
     room : int, optional
-        Vectors of the search space.
+        Number of vectors in the search space.
     known : tuple of ndarray, optional
         Vectors and their product from an earlier pass, to compare with; see :class:`SteadyRows`.
 
     Raises
     ------
     DataError, InputChangedError
-        Where the residual stays too large, and where the rows changed between passes.
+        If the residual stays too large, or the rows changed between passes.
     """
     p, divisor = columns.p, columns.rows - 1.0
     total = float(columns.column_scatter.sum()) / divisor

@@ -1,7 +1,7 @@
-"""The k largest eigenpairs of an operator, each to its residual.
+"""The k largest eigenpairs of an operator, each to a given residual.
 
-Where the values found show as many copies of one as a search can find, it goes on from a new random
-block, orthogonal to the pairs found, until nothing larger appears: see
+If a search has found as many copies of an eigenvalue as it can find, there may be more. It then
+continues from a new random block, orthogonal to the pairs found, until nothing larger appears: see
 :mod:`~princomp.solvers.copies`.
 """
 
@@ -20,28 +20,30 @@ from princomp.solvers.copies import COPY_UNITS, chance_of_a_miss, hides_copies, 
 from princomp.solvers.search import Pairs, search
 from princomp.solvers.search_space import SearchSpace
 
-# Measured on a flat sparse 30,000 × 6,000 and two scatters of 2,000: blocks of 4 and room for
-# 128 vectors take half the time of blocks of 16, and a quarter less than blocks of 2 or 8.
+# Measured on sparse 30,000 × 6,000 rows with a flat spectrum and two scatters of order 2,000:
+# blocks of 4 and room for 128 vectors take half the time of blocks of 16, and a quarter less than
+# blocks of 2 or 8.
 _BLOCK, _ROOM = 4, 128
-# After this share of the products so far the residual is looked at again, for any forecast: it
-# falls faster and faster. Sparse 100,000 × 20,000 rows then take 14 and 19 passes (float32 and
-# float64) instead of 18 and 28.
+# Check the residual again after at most this share of the products so far, for any forecast,
+# because it falls faster and faster. Sparse 100,000 × 20,000 rows then take 14 and 19 passes
+# (float32 and float64) instead of 18 and 28.
 _LOOKS = 0.5
-# A search that has not halved its residual while the space was filled so many times has stalled.
+# A search has stalled if it fills its space this many times without halving its residual.
 _PATIENCE = 20
-# Residual, relative to the first eigenvalue, at which the largest pair beyond those wanted is
-# known well enough to say that it is not one of them.
+# While checking for more copies, the residual of the next pair after the k wanted must be below
+# this, relative to the first eigenvalue, to be sure that the pair is not one of the k largest.
 _BEYOND = 1e-6
 
 
 class _Check(NamedTuple):
-    """State when the search for more copies began.
+    """State of a search when it began to check for more copies.
 
     Parameters
     ----------
     values : ndarray of shape (k,)
+        Eigenvalues found before.
     residual : float
-        The largest residual, relative to the first value.
+        Their largest residual, relative to the first value.
     """
 
     values: FloatArray
@@ -49,16 +51,16 @@ class _Check(NamedTuple):
 
 
 class TopPairs:
-    """Rule: end with the ``k`` largest pairs, once each has met its residual.
+    """Rule that ends a search when the residuals of the ``k`` largest pairs are small enough.
 
     Parameters
     ----------
     k, width, room : int
-        Pairs, vectors of a block, and vectors that the space can hold.
+        Numbers of pairs, of vectors in a block, and of vectors that the space can hold.
     tol : float
         Largest residual, relative to the largest eigenvalue.
     copies : int
-        Random vectors of the first block.
+        Number of random vectors in the first block.
     trace : float, optional
         Sum of all eigenvalues.
     abandon : callable, optional
@@ -150,29 +152,30 @@ def lanczos(
     apply : callable
         Maps (size, m) to (size, m).
     size, k : int
-        Order of the operator, and the pairs wanted, at most ``size``.
+        Order of the operator, and number of pairs wanted, at most ``size``.
     tol : float
         Largest residual allowed, relative to the largest eigenvalue.
     rng : numpy Generator
-        Draws the first block.
+        Draws random vectors: the first block by default, and replacements.
     start : ndarray of shape (size, width), optional
-        The first block instead; products are then expensive, and blocks stay that wide.
+        First block; all blocks are as wide as this one. For operators with expensive products.
     fresh : int, optional
         Number of random vectors in ``start``; all by default.
     room : int, optional
-        Vectors of the search space before it restarts; at least k + 2·width.
+        Vectors that the search space holds before it restarts; at least k + 2·width.
     trace : float, optional
-        Sum of all eigenvalues. Where less than the last wanted one remains, nothing larger
-        can be missing.
+        Sum of all eigenvalues. If the other eigenvalues add up to less than the last one wanted,
+        no larger one can be missing.
     abandon : callable, optional
-        Called with the forecast of further products and the number so far; true ends the search.
+        Called with the forecast of further products and the number so far; returns true to end the
+        search.
 
     Raises
     ------
     DataError
-        When the residual stays too large.
+        If the residual stays too large.
     """
-    if k > size:  # the search would never have k vectors to look at
+    if k > size:  # the search would never reach k vectors
         raise ValueError(f"{k} eigenpairs of an operator of order {size}")
     width = min(size, max(2, min(k, _BLOCK)) if start is None else start.shape[1])
     room = min(size, (room or max(6 * k, _ROOM)) + width)
@@ -191,20 +194,21 @@ def lanczos_without_constants(
     start: FloatArray,
     **options: Any,
 ) -> Pairs:
-    """:func:`lanczos` for a scatter, among the columns that are not constant.
+    """Run :func:`lanczos` on a scatter, without its constant columns.
 
-    A constant column has no entry in an axis that has a variance. In a search among all columns,
-    some of the random vectors' entries there would be left over. The vectors found are orthonormal
-    to rounding, and exactly zero there.
+    Axes with a variance are zero in constant columns. In a search with all columns, parts of the
+    random vectors would remain in these entries. The vectors found here are exactly zero there,
+    and orthonormal up to rounding.
 
     Parameters
     ----------
     apply : callable
         Maps vectors (p, m) to scatter times vectors.
     column_scatter : ndarray of shape (p,)
-        Zero for constant columns; not all of them are.
+        Zero for constant columns; not zero for all columns.
     k : int
-        Beyond the number of other columns, pairs are those of constant columns.
+        If it exceeds the number of columns that are not constant, the last pairs are unit vectors
+        of constant columns with eigenvalue 0.
     start : ndarray of shape (p, width)
     **options
         As for :func:`lanczos`.

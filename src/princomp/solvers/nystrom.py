@@ -1,9 +1,9 @@
-"""The top k of a sketch: Nyström's approximation of the scatter, and its measured error.
+"""Top k of a sketch: the Nyström approximation of the scatter, with an estimate of its error.
 
 J. A. Tropp, A. Yurtsever, M. Udell, V. Cevher (NIPS 2017), algorithm 3. The approximation
-never exceeds the scatter, so each variance is a lower bound. Some directions Θ are kept out
-of it. With E the scatter minus its approximation, the residual of an eigenpair is E v, and
-vᵀEΘ has mean square ‖E v‖² a direction: an estimate of each residual after the fact.
+never exceeds the scatter, so each variance is a lower bound. Some directions Θ are held out to
+estimate residuals: let E be the scatter minus its approximation. The residual of an eigenpair is
+E v, and the mean square of vᵀEΘ per direction is an estimate of ‖E v‖².
 """
 
 from __future__ import annotations
@@ -19,30 +19,31 @@ from princomp.solvers.ritz import without_variance
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import Sketch
 
-# Rows of a p × l array that are worked on at a time.
+# Rows of a p × l array that are processed at a time.
 _PANEL = 2**14
 
-# Directions held out to estimate the residuals: their relative spread is about 1/√(2·10).
+# Directions held out to estimate the residuals; the relative error of an estimate is about
+# 1/√(2·10).
 TEST_DIRECTIONS = 10
 
 
 def width_for(k: int, p: int) -> int:
-    """Directions for ``k`` components: four a component, some more, and those for the error.
+    """Number of directions for ``k`` components: 4k + 10, and those to estimate the error.
 
-    Measured with p = 2,000, k = 20 on variances i⁻²: the first is 0.2% low and the last 35% with
-    2k directions, 0.03% and 9% with 4k. On i⁻¹ it is 5% and 43% with 4k: a slow decay is not
-    for one pass.
+    Measured with p = 2,000, k = 20 and variances i⁻²: the first variance is 0.2% too low and the
+    last 35% with 2k directions, and 0.03% and 9% with 4k. With variances i⁻¹, these are 5% and 43%
+    with 4k: one pass is not enough if variances decay slowly.
     """
     return min(p, 4 * k + 10) + TEST_DIRECTIONS
 
 
 def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
-    """The top ``k`` approximately; ``residuals`` are estimates of each ‖Cv − λv‖/λ₁."""
+    """Compute the top ``k`` approximately; ``residuals`` are estimates of each ‖Cv − λv‖/λ₁."""
     total = float(sketch.column_scatter.sum())
     if total == 0.0:
         return without_variance(k, sketch.p, sketch.effective_unit)
     inner = sketch.width - TEST_DIRECTIONS
-    # A power of two near the total keeps the squares below in range.
+    # Divide by a power of two near the total, to keep squares in range.
     size = 2.0 ** np.frexp(total)[1]
     values, axes, halves = _nystrom(sketch, inner, k, size)
     diagonal = sketch.column_scatter / size
@@ -56,8 +57,8 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
     divisor = _unit_divisor(sketch)
     if divisor is not None:
         residuals /= _lengths(divisor, np.maximum(left_out, EPS * diagonal), axes)
-        # With no negative eigenvalue E is no larger than its trace. Where it is rounding, which
-        # unequal divisors amplify, it may be some times as large as its diagonal.
+        # E has no negative eigenvalues, so its norm is at most its trace. If E is only rounding,
+        # amplified by unequal divisors, it may be several times as large as its diagonal.
         most = 16.0 * float(np.abs(left_out).sum()) + sketch.effective_unit * total / size
         residuals = np.minimum(residuals, most / values[0])
         if sketch.p <= inner:
@@ -71,18 +72,19 @@ def solve_sketch(sketch: Sketch, k: int) -> Spectrum:
 
 
 def _unit_divisor(sketch: Sketch) -> FloatArray | None:
-    """The divisors (p,) over a power of two: the largest is about one, and squares have a range."""
+    """The divisors (p,) over a power of two: the largest is about one, so squares are in range."""
     if sketch.divisor is None:
         return None
     return sketch.divisor * 0.5 ** binary_exponent(sketch.divisor)
 
 
 def _lengths(divisor: FloatArray, left_out: FloatArray, axes: FloatArray) -> FloatArray:
-    """Length (k,) of the directions DΘ of a scaled sketch, as the residual of each axis meets it.
+    """Factor (k,) by which the directions DΘ of a scaled sketch enlarge the residual of each axis.
 
-    A direction has mean square ‖D E v‖² instead of ‖E v‖². Of E its diagonal ``left_out`` (p,) is
-    known. Where E has low rank, entries of E v are about as large as the roots of the diagonal;
-    where E is diagonal, they are its products with v. The shorter of both lengths counts.
+    With DΘ in place of Θ, the mean square per direction is ‖D E v‖² instead of ‖E v‖². Only the
+    diagonal ``left_out`` (p,) of E is known. If E has low rank, entries of E v are about as large
+    as the roots of this diagonal; if E is diagonal, they are its products with v. Both assumptions
+    give a factor, and the smaller one is returned.
     """
     squares = divisor**2
     length = (left_out @ squares) / left_out.sum()
@@ -99,11 +101,12 @@ def _rounding(
     halves: FloatArray,
     axes: FloatArray,
 ) -> FloatArray:
-    """Size of ‖E v‖ (k,) where nothing is left out and E is rounding, which divisors amplify.
+    """Estimate ‖E v‖ (k,) if the sketch leaves nothing out: E is rounding, amplified by divisors.
 
-    Row i of EDΘ has the mean square Σ Eᵢⱼ²Dⱼ², to which each of the p terms adds a like share: Eᵢⱼ
-    is about its root over √p Dⱼ, and no larger than that with i and j exchanged. An axis of columns
-    with large divisors does not meet the others' rounding in DΘ; this finds it in their rows.
+    Row i of EDΘ has mean square Σⱼ Eᵢⱼ²Dⱼ². If the p terms are about equal, |Eᵢⱼ| is about the root
+    of this sum over √p Dⱼ. E is symmetric, so the same bound holds with i and j exchanged. For an
+    axis of columns with large divisors, DΘ does not show the rounding errors of other columns; the
+    rows of those columns do.
     """
     lengths = np.zeros(sketch.p)
     seen = sum(halves[part].T @ drawn[:, inner:] for part, _, drawn in _panels(sketch, size))
@@ -118,9 +121,9 @@ def _rounding(
 
 
 def _panels(sketch: Sketch, size: float) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Some rows of SΩ / size and of Ω at a time, in float64: neither is ever copied whole.
+    """Yield rows of SΩ / size and of Ω in panels, in float64, so that neither is copied as a whole.
 
-    Of a scaled sketch, both have the divisors' power of two taken out; see :func:`_unit_divisor`.
+    For a scaled sketch, both are divided by a power of two as in :func:`_unit_divisor`.
     """
     unit = 1.0 if sketch.divisor is None else 0.5 ** binary_exponent(sketch.divisor)
     for start in range(0, sketch.p, _PANEL):
@@ -131,25 +134,26 @@ def _panels(sketch: Sketch, size: float) -> Iterator[tuple[slice, FloatArray, Fl
 def _nystrom(
     sketch: Sketch, inner: int, k: int, size: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Eigenvalues, descending, and the first ``k`` eigenvectors as rows, of Y (ΩᵀY)⁺ Yᵀ.
+    """Compute eigenvalues, descending, and the first ``k`` eigenvectors, as rows, of Y (ΩᵀY)⁺ Yᵀ.
 
-    Third, a factor H (p, l) of the approximation HHᵀ.
+    Also return a factor H (p, l) of this approximation HHᵀ.
 
-    With R the triangle of Ω, the directions ΩR⁻¹ are orthonormal and Y R⁻¹ are their
-    images. A small shift makes ΩᵀY safely positive; it is taken off the eigenvalues.
+    With R the triangle of the QR factorisation of Ω, the directions ΩR⁻¹ are orthonormal and Y R⁻¹
+    are their images. A small shift of the scatter makes ΩᵀY positive definite despite rounding; it
+    is subtracted from the eigenvalues.
     """
     gram, core, norm = np.zeros((inner, inner)), np.zeros((inner, inner)), 0.0
     for _, images, drawn in _panels(sketch, size):
         gram += drawn[:, :inner].T @ drawn[:, :inner]
         core += drawn[:, :inner].T @ images[:, :inner]
         norm += float(np.linalg.norm(images[:, :inner])) ** 2
-    # Ω has p rows of unit variance: ‖Y‖ holds their √p.
+    # The p rows of Ω have unit variance, so ‖Y‖ includes a factor √p.
     shift = sketch.effective_unit * np.sqrt(norm)
     divisor = _unit_divisor(sketch)
     if divisor is not None:
-        shift /= float(divisor.max())  # Ω and so Y are as much larger
+        shift /= float(divisor.max())  # Ω, and so Y, are larger by this factor
     whole = None
-    if sketch.divisor is None:  # products of directions of unequal lengths lose twice the digits
+    if sketch.divisor is None:  # with rows of Ω of unequal lengths, products lose twice the digits
         whole = _whole_triangle(gram, core, shift)
     if whole is None:
         into = _into_sound_directions(sketch, inner, size, shift)
@@ -164,7 +168,7 @@ def _nystrom(
 
 
 def _whole_triangle(gram: FloatArray, core: FloatArray, shift: float) -> FloatArray | None:
-    """The triangle that Y + shift · Ω is divided by, or None where a product is singular.
+    """Return the triangle by which Y + shift · Ω is divided, or None if a product is singular.
 
     Parameters are ΩᵀΩ, ΩᵀY and the shift.
     """
@@ -178,10 +182,10 @@ def _whole_triangle(gram: FloatArray, core: FloatArray, shift: float) -> FloatAr
 
 
 def _into_sound_directions(sketch: Sketch, inner: int, size: float, shift: float) -> FloatArray:
-    """What Y + shift · Ω is multiplied with, where a triangle of Ω or of ΩᵀY is singular.
+    """Return the matrix to multiply Y + shift · Ω by if a triangle of Ω or of ΩᵀY is singular.
 
     The scatter may have a lower rank than the sketch, and directions that were scaled by very
-    unequal divisors depend on each other. Both are reduced to what is not noise.
+    unequal divisors are nearly dependent. The matrix keeps only the directions above the noise.
     """
     triangle = np.empty((0, inner))
     for _, _, drawn in _panels(sketch, size):
@@ -199,7 +203,7 @@ def _into_sound_directions(sketch: Sketch, inner: int, size: float, shift: float
 
 
 def _solved(triangle: FloatArray, rows: FloatArray) -> FloatArray:
-    """``rows @ triangle⁻¹`` of an upper triangle."""
+    """``rows @ triangle⁻¹`` for an upper triangle."""
     solved: FloatArray = scipy.linalg.solve_triangular(triangle, rows.T, trans="T").T
     return solved
 
@@ -207,7 +211,7 @@ def _solved(triangle: FloatArray, rows: FloatArray) -> FloatArray:
 def _halves(
     sketch: Sketch, inner: int, size: float, shift: float, transform: Callable[..., FloatArray]
 ) -> FloatArray:
-    """E (p, l) with EEᵀ the approximation: transformed rows of Y + shift·Ω."""
+    """Return H (p, l) with HHᵀ the approximation: transformed rows of Y + shift·Ω."""
     halves = np.empty((0, 0))
     for part, images, drawn in _panels(sketch, size):
         rows = transform(images[:, :inner] + shift * drawn[:, :inner])

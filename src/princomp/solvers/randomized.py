@@ -1,8 +1,8 @@
-"""Randomized SVD under scikit-learn's name and parameters.
+"""Randomized SVD with scikit-learn's name and parameters.
 
 N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", SIAM
-Review 53 (2011), algorithms 4.3 and 4.4. Approximate by nature: the residuals that
-come with the spectrum say how approximate.
+Review 53 (2011), algorithms 4.3 and 4.4. The result is approximate; the residuals of the
+spectrum measure its error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | Non
 
 
 def power_iterations(iterated_power: int | str, k: int, smaller: int) -> int:
-    """scikit-learn's "auto": 7 for few components, else 4."""
+    """Number of power iterations; "auto" is 7 for few components, otherwise 4, as scikit-learn."""
     if isinstance(iterated_power, str):
         return 7 if k < 0.1 * smaller else 4
     return iterated_power
@@ -40,8 +40,7 @@ def solve_rows(
 ) -> tuple[Spectrum, int]:
     """Compute the top ``k`` approximately, and the number of passes.
 
-    The last step projects the rows on the subspace, so that the variances are those of the
-    scores.
+    The last step projects the rows onto the subspace, so the variances are those of the scores.
     """
     from sklearn.utils import check_random_state
 
@@ -61,7 +60,7 @@ def solve_rows(
         sketch = _normalized(forward(sketch), normalizer)
         sketch = _normalized(backward(sketch), normalizer)
     basis = np.linalg.qr(forward(sketch))[0]
-    # The axes live on the columns' side: one more product brings a rows' basis over.
+    # Axes have an entry per column: one more product maps a basis with an entry per row to them.
     vectors = basis if wide else backward(basis)
     return replace(project(rows, columns, vectors, k), missed=None), 2 * powers + 5
 

@@ -1,4 +1,4 @@
-"""From a subspace to a spectrum: projections of the rows, residuals, and :func:`spectrum_of`."""
+"""From a subspace or eigenpairs to a spectrum: projections, residuals and :func:`spectrum_of`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import CentredRows, Columns, Moments
 
-# The smallest residual that products can show, in units of roundoff.
+# Smallest residual that products can resolve, in units of roundoff.
 FEWEST_UNITS = 4
-# Deviations down to this share of the first have axes whose residual is bounded by that of the
-# row's eigenvector; below, the bound says too little and the residual is measured.
+# If all standard deviations are above this share of the first, the residuals of axes are bounded
+# from those of the eigenvectors of AAᵀ. Otherwise, the bound is too loose and they are measured.
 _BOUNDED = 1e-2
 
 
@@ -34,13 +34,13 @@ def spectrum_of(
     ----------
     pairs : Pairs
     summary : Moments or Columns
-        Of the same rows.
+        Summary of the same rows.
     total, error : float
-        Total variance and relative error, see :class:`Spectrum`.
+        Total variance and relative error; see :class:`Spectrum`.
     axes : ndarray of shape (k, p)
         Overwritten.
     unit_value : float
-        The scatter was divided by this power of two.
+        Power of two by which the scatter was divided.
     residuals : ndarray of shape (k,), optional
         Relative to the first eigenvalue; those of the pairs by default.
     """
@@ -54,19 +54,20 @@ def spectrum_of(
 
 
 def relative_residuals(pairs: Pairs, unit: float = 0.0) -> FloatArray:
-    """Residuals relative to the first eigenvalue, not below the rounding of products.
+    """Residuals relative to the first eigenvalue, but at least the rounding error of products.
 
-    The recurrence does not see the rounding of its products, of which ``unit`` is the roundoff.
+    The Lanczos recurrence does not show the rounding errors of its products, whose unit roundoff is
+    ``unit``.
     """
     first = max(float(pairs.values[0]), float(np.finfo(np.float64).tiny))
     return np.maximum(pairs.residuals / first, FEWEST_UNITS * unit)
 
 
 def project(rows: CentredRows, columns: Columns, vectors: FloatArray, k: int) -> Spectrum:
-    """Find the best ``k`` axes in the span of ``vectors`` (p, m), m ≥ k (Rayleigh & Ritz).
+    """Find the best ``k`` axes in the span of ``vectors`` (p, m), m ≥ k (Rayleigh–Ritz).
 
-    The SVD of the projected rows squares nothing, so small variances in the subspace
-    are as good as those of a full SVD.
+    The SVD of the projected rows never squares them, so small variances in the subspace are as
+    accurate as those of a full SVD.
     """
     unit = float(np.finfo(rows.dtype).eps)
     divisor = columns.rows - 1.0
@@ -92,10 +93,10 @@ def residuals_of(rows: CentredRows, axes: FloatArray, values: FloatArray) -> Flo
 
 
 def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> FloatArray:
-    """Return axes (k, p) of eigenvectors (n, k) of AAᵀ; those without variance complete the basis.
+    """Return axes (k, p) for eigenvectors (n, k) of AAᵀ; axes without variance complete the basis.
 
-    Aᵀu for a small σ has lost orthogonality by u·σ₁²/σ²; orthonormalising in descending order
-    changes only the small ones.
+    For a small σ, Aᵀu has lost orthogonality by about σ₁²/σ² units of roundoff. Orthonormalising in
+    descending order changes only axes with a small σ.
     """
     lengths = np.sqrt(np.maximum(values, 0.0))
     gone = lengths <= EPS * lengths.max(initial=0.0)
@@ -103,17 +104,17 @@ def axes_of_rows(rows: CentredRows, vectors: FloatArray, values: FloatArray) -> 
     rows.add_rmatmul(vectors / np.where(gone, 1.0, lengths), weighted.T)
     if not gone.any():
         return orthonormal(weighted, overwrite=True)
-    # Any axes beyond the rank complete the basis: choose the same ones always.
+    # Beyond the rank, any axes complete the basis: draw the same ones each time.
     rng = np.random.default_rng(0)
     weighted[gone] = rng.standard_normal((int(gone.sum()), weighted.shape[1]))
-    # Once more for those that nearly vanished against the others.
+    # Twice, because vectors may nearly vanish when their projection on the others is subtracted.
     return orthonormal(orthonormal(weighted))
 
 
 def within(rows: CentredRows, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Find eigenvalues (k,) and axes (k, p) in the span of ``vectors`` (p, k) (Rayleigh & Ritz).
+    """Find eigenvalues (k,) and axes (k, p) in the span of ``vectors`` (p, k) (Rayleigh–Ritz).
 
-    What a search found in a lower precision becomes as good as the square of its error.
+    This squares the error of vectors that were found by a search in lower precision.
     """
     basis = orthonormal(vectors.T)
     scores = rows.matmul(basis.T)
@@ -132,21 +133,21 @@ def within_rows(
     rows.add_rmatmul(vectors, axes.T)
     values, turn = eigh(gram_of(axes))
     turned(turn / np.sqrt(values)[:, None], axes, axes)
-    # Their Gram was rounded relative to its largest eigenvalue.
+    # The rounding error of the Gram matrix is relative to its largest eigenvalue.
     sound = EPS * values[0] <= unit * values[-1]
     return values, axes if sound else orthonormal(axes, overwrite=True)
 
 
 def is_bounded(values: FloatArray) -> bool:
-    """Whether :func:`bound_of_rows` says enough of eigenvalues (k,), in descending order."""
+    """Whether :func:`bound_of_rows` is tight enough for eigenvalues (k,), in descending order."""
     return len(values) > 0 and bool(values[-1] > _BOUNDED**2 * values[0])
 
 
 def bound_of_rows(residuals: FloatArray, values: FloatArray, unit: float) -> FloatArray:
     """Bound ‖AᵀA v − λ v‖ / λ₁ for v = Aᵀu/σ, given ``residuals`` ‖AAᵀu − λu‖ (k,).
 
-    AᵀA v − λ v is Aᵀ(AAᵀu − λu)/σ, so no longer than σ₁‖AAᵀu − λu‖/σ; the product Aᵀu adds
-    its rounding, of which ``unit`` is one, and the division by σ enlarges that as well.
+    AᵀA v − λ v equals Aᵀ(AAᵀu − λu)/σ, so its norm is at most σ₁‖AAᵀu − λu‖/σ. The product Aᵀu
+    adds rounding errors, in units of ``unit``, which the division by σ enlarges as well.
     """
     bound: FloatArray = (residuals / values[0] + FEWEST_UNITS * unit) * np.sqrt(values[0] / values)
     return bound

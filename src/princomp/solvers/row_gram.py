@@ -1,7 +1,8 @@
-"""Wide rows through the n × n products of the rows.
+"""Spectra of wide rows from the n × n inner products of the rows.
 
-With A the centred rows, AAᵀ has the eigenvalues of the scatter AᵀA and eigenvectors
-U; the axes are Aᵀu/σ. Cost n²p instead of np², memory n² instead of p².
+With A the centred rows, AAᵀ has the same nonzero eigenvalues σ² as the scatter AᵀA; for an
+eigenvector u of AAᵀ, the axis is Aᵀu/σ. This costs n²p instead of np² operations, and n² numbers in
+memory instead of p².
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from princomp.solvers.ritz import (
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import CentredRows, Columns
 
-# Of so few of all components only the eigenvectors wanted are computed: 10 of 1,000 take 51 ms
-# by LAPACK, and from so many rows on a search in blocks of 8 is tried first: 10 ms where
-# directions stand out. Where none do it takes 160, and is abandoned early: when its forecast
-# is so many more products.
+# If k is below _FEW of n, only the wanted eigenvectors are computed: 10 of 1,000 take 51 ms with
+# LAPACK. From _SEARCHED rows on, a search in blocks of _BLOCK is tried first: it takes 10 ms if
+# some directions dominate. If none do, it would take 160 ms, so it is abandoned early: when its
+# forecast is more than _PATIENCE further products.
 _FEW, _SEARCHED, _BLOCK, _PATIENCE = 0.1, 500, 8, 15
 
 
 def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tuple[Spectrum, int]:
     """Compute n variances and the first ``k`` axes (n by default) of wide rows (n, p).
 
-    Where k is small only the first variances are computed. Returned with the spectrum: the number
-    of passes over the rows.
+    If k is small, only the first variances are computed. Also return the number of passes over the
+    rows.
     """
     n, p = rows.shape
     divisor = columns.rows - 1.0
@@ -61,9 +62,9 @@ def solve_rows(rows: CentredRows, columns: Columns, k: int | None = None) -> tup
 
 
 def _top(products: FloatArray, k: int) -> tuple[FloatArray, FloatArray, float]:
-    """Compute all eigenvalues, or the first where few are wanted, and as many eigenvectors as rows.
+    """Compute all eigenvalues, or only the first if k is small, and their eigenvectors, as rows.
 
-    Also an upper bound of the probability that a larger one was missed.
+    Also return an upper bound of the probability that a larger eigenvalue was missed.
     """
     n = len(products)
     if not 0 < k < _FEW * n:

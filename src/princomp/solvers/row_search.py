@@ -1,7 +1,8 @@
-"""The largest pairs of rows that are in memory, by products with the rows; p × p is never formed.
+"""Largest pairs of rows in memory, by products with the rows; no p × p matrix is formed.
 
-Lanczos runs on the shorter side, or that of the columns where each row is multiplied both ways at
-once and they are not many more.
+The vectors of the Lanczos search have one entry per column (p) or one per row (n), whichever is
+shorter. If AᵀA is multiplied in one pass, they have one entry per column even if p is somewhat
+larger than n.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import CentredRows, Columns, DenseRows
 
-# Where a product reads all rows, blocks have at least as many vectors as it multiplies at once, and
-# so many more for each further _SERVED components. k = 20 of 4,000 × 4,000 takes 12, 10 and 9
-# products with 8, 16 and 32 vectors and 308, 346 and 669 ms in float64, which multiplies 8 at once,
-# and 8, 6 and 5 products and 207, 167 and 237 ms in float32, which multiplies 16. Of sparse 100,000
-# × 20,000 rows in float64, 8, 16 and 24 vectors take 30, 22 and 19 products of 15, 28 and 42 ms.
+# A product reads all rows, so a block has as many vectors as a product multiplies at once, and as
+# many again for each further _SERVED components. k = 20 of 4,000 × 4,000 with 8, 16 and 32 vectors
+# takes 12, 10 and 9 products and 308, 346 and 669 ms in float64, which multiplies 8 at once, and 8,
+# 6 and 5 products and 207, 167 and 237 ms in float32, which multiplies 16. Sparse 100,000 × 20,000
+# rows in float64 with 8, 16 and 24 vectors take 30, 22 and 19 products of 15, 28 and 42 ms.
 _WIDE, _SERVED = 16, 32
-# The search space then has room for so many vectors, or so many numbers where that is less.
+# The search space has room for _WIDE_ROOM vectors, or for _WIDE_NUMBERS numbers if that is less.
 _WIDE_ROOM, _WIDE_NUMBERS = 640, 2**23
-# Rows so many times as long as there are of them are searched by vectors of the other side, though
-# products are fused: 1,000 × 20,000 takes 110 instead of 152 ms in float32, 159 instead of 281 in
-# float64; 1,500 × 6,000 0.9 and 0.7 of the time, 3,500 × 4,000 the same.
+# If p is at least this many times n, vectors have one entry per row even if AᵀA is multiplied in
+# one pass: 1,000 × 20,000 takes 110 instead of 152 ms in float32 and 159 instead of 281 ms in
+# float64, 1,500 × 6,000 takes 0.9 and 0.7 of the time, and 3,500 × 4,000 as long.
 _SHORT = 2
-# An eigenvalue below this share of the first has lost digits that its scores have not.
+# An eigenvalue below this share of the first has lost digits by squaring, unlike its scores.
 _SQUARED = 1e-3
 
 
@@ -64,29 +65,31 @@ def search_rows(
     abandon: Abandon | None = None,
     start: FloatArray | None = None,
 ) -> tuple[Spectrum | None, int]:
-    """Compute the top ``k``, or None where the search was abandoned, and the number of passes.
+    """Return the top ``k``, or None if the search was abandoned, and the number of passes.
 
     Parameters
     ----------
     rows : CentredRows
     columns : Columns
-        Of the same (scaled) rows.
+        Columns of the same (scaled) rows.
     k : int
     tol : float
-        Largest residual relative to the first eigenvalue; 0 is what the products allow. If it is
-        large enough, products have the precision of the rows, except in the last step.
+        Largest residual relative to the first eigenvalue; 0 means as small as the products allow.
+        If it is large enough, products use the precision of the stored rows, except in the last
+        step.
     rng : numpy Generator
     abandon : callable, optional
         See :func:`~princomp.solvers.lanczos.lanczos`.
     start : ndarray of shape (p, :func:`wide_block`), optional
-        First block of a search on the side of columns.
+        First block of a search by vectors with one entry per column.
     """
     n, p = rows.shape
     unit = _unit_of(rows, tol)
     rough = unit > np.finfo(rows.dtype).eps
     if not columns.column_scatter.any():
         return without_variance(k, p, unit), 0
-    # Fused products read all rows once instead of twice, but vectors as long as rows cost more.
+    # Fused products read all rows once instead of twice, but vectors with an entry per column are
+    # longer.
     fused = isinstance(rows, DenseRows) and rows.fused and p < _SHORT * n
     on_rows = p > n and not fused
     side = n if on_rows else p
@@ -112,14 +115,14 @@ def search_rows(
 def finished(
     rows: CentredRows, columns: Columns, pairs: Pairs, *, tol: float = 0.0, on_rows: bool = False
 ) -> tuple[Spectrum, int]:
-    """Turn the result of a search into a spectrum; also the number of passes that takes.
+    """Turn the result of a search into a spectrum; also return the number of passes this takes.
 
-    ``tol`` is the tolerance of the search; ``on_rows`` says that its vectors have an entry a row.
+    ``tol`` is the tolerance of the search; ``on_rows``: its vectors have one entry per row.
     """
     exact, unit = float(np.finfo(rows.dtype).eps), _unit_of(rows, tol)
     values, vectors, k, passes = pairs.values, pairs.vectors, len(pairs.values), 0
     if not values[-1] > _SQUARED * values[0]:
-        # Small variances are those of the scores, which square nothing.
+        # Compute small variances from the scores, without squaring the rows.
         vectors = rows.rmatmul(vectors) if on_rows else vectors
         spectrum = project(rows, columns, vectors, k)
         return replace(spectrum, missed=pairs.missed), 2 + on_rows
@@ -139,21 +142,21 @@ def finished(
 
 
 def _unit_of(rows: CentredRows, tol: float) -> float:
-    """Roundoff of a search's products: that of the rows, or more where ``tol`` allows for it."""
+    """Unit roundoff of products in a search: that of the rows, or coarser if ``tol`` allows it."""
     exact, coarse = (float(np.finfo(kind).eps) for kind in (rows.dtype, rows.coarsest))
     return coarse if exact < coarse <= tol else exact
 
 
 def tolerance(rows: CentredRows, tol: float) -> float:
-    """Return the tolerance of a search: ``tol``, but at least what its products allow."""
+    """Return the tolerance of a search: ``tol``, or more if the products require it."""
     return max(tol, FEWEST_UNITS * _unit_of(rows, tol))
 
 
 def wide_block(k: int, step: int = _WIDE) -> int:
-    """Vectors of a block where each product reads all rows, and multiplies ``step`` at once."""
+    """Number of vectors in a block, for products that multiply ``step`` vectors at once."""
     return step * -(-k // _SERVED)
 
 
 def search_room(side: int, k: int) -> int:
-    """Vectors that a search space holds before it restarts; vectors have ``side`` entries."""
+    """Number of vectors, of ``side`` entries each, that a search space holds before it restarts."""
     return max(min(_WIDE_ROOM, _WIDE_NUMBERS // side), k + 3 * wide_block(k))

@@ -1,7 +1,7 @@
-"""The largest pairs of a scatter in memory, by :func:`~princomp.solvers.lanczos.lanczos`.
+"""Largest pairs of a scatter in memory, by :func:`~princomp.solvers.lanczos.lanczos`.
 
-A product with the scatter costs as much as reading it, so a search of a few dozen blocks takes
-less than a decomposition of thousands of columns; where it would take more, it is abandoned.
+A product with the scatter costs as much as reading it, so for thousands of columns, a search with
+a few dozen blocks is faster than a decomposition. If it would be slower, it is abandoned.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from princomp.solvers.search import Pairs
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import Moments
 
-# Vectors of a block for so many axes, and of the space. At p = 2,000 and k = 10, blocks of 8 and
-# 16 take 59 and 43 products on the noise of 20,000 rows, which take 3.2 and 3.5 ms each; spaces of
-# 512 and 1,024 vectors save products and take longer.
+# A block has _BLOCK vectors for every _FOR_AXES axes, and the search space has room for _ROOM. At
+# p = 2,000 and k = 10, for 20,000 rows of noise, blocks of 8 and 16 take 59 and 43 products of 3.2
+# and 3.5 ms; spaces of 512 and 1,024 vectors need fewer products, but take longer.
 _BLOCK, _FOR_AXES, _ROOM = 16, 32, 256
 # Rows of the scatter that a thread multiplies at a time.
 _SPAN = 512
-# Of the roundoff of products this share is left in a sum of thousands of chunks, about.
+# Share of the unit roundoff of products that remains, about, in a sum over thousands of chunks.
 _LOST = 1 / 16
-# A decomposition takes as long as about p / 40 products with what they cost besides: 0.38 to 0.56 s
-# at p = 2,000, where a product takes 7 to 8 ms (two threads, AVX2). A search whose forecast exceeds
-# that is abandoned: on noise after 110 ms there, where it would take 850.
+# A decomposition takes as long as about p / 40 products, including other work per product: 0.38 to
+# 0.56 s at p = 2,000, where a product takes 7 to 8 ms (two threads, AVX2). A search with a longer
+# forecast is abandoned: for noise at p = 2,000, after 110 ms, where it would take 850 ms.
 _PATIENCE = 1 / 40
 
 
@@ -44,10 +44,10 @@ def search_scatter(
     moments : Moments
     k : int
     tol : float
-        Largest residual, see :func:`~princomp.solvers.lanczos.lanczos`; 0 is roundoff, or what the
-        sums of the scatter have lost.
+        Largest residual; see :func:`~princomp.solvers.lanczos.lanczos`. 0 means the unit roundoff,
+        or the error of the scatter if that is larger.
     patient : bool
-        If False, return None where a decomposition would be quicker.
+        If False, return None if a decomposition would be faster.
     """
     p = moments.p
     size = unit_trace(moments)
@@ -72,7 +72,7 @@ def search_scatter(
 
 
 def spectrum_of_scatter(pairs: Pairs, moments: Moments, size: float, axes: FloatArray) -> Spectrum:
-    """Return the spectrum of pairs of a scatter that was divided by ``size``."""
+    """Return the spectrum from the pairs of a scatter that was divided by ``size``."""
     divisor = moments.rows - 1.0
     total, first = float(moments.scatter.trace()) / divisor, float(pairs.values[0])
     error = roundoff_of_products(
@@ -84,7 +84,7 @@ def spectrum_of_scatter(pairs: Pairs, moments: Moments, size: float, axes: Float
 def unit_trace(moments: Moments) -> float:
     """Return a power of two near the trace, to keep squares of large or tiny numbers in range.
 
-    Zero where there is no variance.
+    Zero if there is no variance.
     """
     trace = float(moments.scatter.trace())
     return float(2.0 ** np.frexp(trace)[1]) if trace > 0 else 0.0

@@ -1,7 +1,7 @@
-"""The search for eigenpairs: a step grows the space, a rule ends it, this is the loop.
+"""Main loop of a search for eigenpairs: each step grows the search space, and a rule ends it.
 
 Block Lanczos with full reorthogonalisation and thick restart, after Golub & Underwood (1977) and Wu
-& Simon (2000). It ends on the residuals of the wanted pairs, never on a count.
+& Simon (2000). The residuals of the wanted pairs end it, never a number of iterations.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ class Pairs:
     Parameters
     ----------
     values : ndarray of shape (k,)
-        Descending.
+        Eigenvalues, descending.
     vectors : ndarray of shape (size, k)
+        Eigenvectors.
     residuals : ndarray of shape (k,)
-        Norm of ``A v − λ v`` by the recurrence.
+        Norm of ``A v − λ v``, from the Lanczos recurrence.
     products : int
         Number of times that the operator was applied to a block.
     converged : bool
-        False where the search was abandoned; the vectors are then the best so far.
+        False if the search was abandoned; the pairs are then the best so far.
     missed : float
         Upper bound of the probability that a larger eigenvalue is missing; see
         :func:`~princomp.solvers.copies.chance_of_a_miss`.
@@ -44,16 +45,16 @@ class Pairs:
 
 
 class Rule(Protocol):
-    """Decides when a search looks at its pairs, and when it ends."""
+    """Decides when a search computes its pairs, and when it ends."""
 
     @property
     def width(self) -> int:
-        """Vectors of the next block."""
+        """Number of vectors in the next block."""
 
     def look(self, space: SearchSpace) -> Pairs | None:
-        """Return pairs to end the search, or None. Called each time the space has grown.
+        """Return pairs to end the search, or None to continue; called when the space has grown.
 
-        A full space must be restarted.
+        To continue with a full space, the rule must restart it.
         """
 
 

@@ -41,8 +41,8 @@ class SearchSpace:
     products : int
         Number of times that the operator was applied.
     overlap : float
-        Estimate of the largest inner product of two basis vectors; 0 where it is at the level of
-        rounding. Residuals relative to the first eigenvalue may be wrong by as much.
+        Estimate of the largest inner product of two basis vectors; 0 if it is at the level of
+        rounding. Residuals relative to the first eigenvalue may be off by the same amount.
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class SearchSpace:
         self._rounding_norm = EPS * self._largest_so_far
         self._norm_needed = max(norm * ratio, _NOISE * self._rounding_norm)
         # The second pass of Gram-Schmidt, which is usually enough (Kahan; Parlett 1998); `extend`
-        # makes another where it is not. The image is in scratch memory that the next one reuses.
+        # makes another one if not. The image is in scratch memory that the next step reuses.
         self._image, _ = swept(image, self.vectors, "swept")
 
     def pairs(self, most: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return the Ritz values, descending, and coordinates of the Ritz vectors as rows.
+        """Return the Ritz values, descending, and the Ritz vectors as rows of coordinates.
 
-        All of them, or the ``most`` largest.
+        All pairs, or those of the ``most`` largest values. Coordinates refer to :attr:`vectors`.
         """
         inner = self._projected[: self.stop, : self.stop]
         if most is None or 3 * most >= self.stop:
@@ -124,10 +124,10 @@ class SearchSpace:
     def extend(self, width: int, rng: np.random.Generator) -> None:
         """Make the next block from the images of the last one, and random vectors where needed.
 
-        Orthonormalising the images amplifies what remains in them of the space: by ``grown`` for an
-        image of length 1. If that is too much, or a direction was replaced, there is another pass
-        of Gram-Schmidt. Directions in which no image is longer than rounding errors are replaced by
-        random ones.
+        The images still have small components in the space. Orthonormalising the images amplifies
+        these components, by ``grown`` for an image of length 1. If that is too much, or a direction
+        was replaced, there is another pass of Gram-Schmidt. Directions in which no image is longer
+        than its rounding errors are replaced by random ones.
         """
         width = min(width, self.size - self.stop)
         if self._random_next:
@@ -135,7 +135,7 @@ class SearchSpace:
             self._block = self._outside(rng.standard_normal((width, self.size)))
             return
         block, triangle = factored(self._image)
-        # A row of the triangle has a direction's coefficients in its own image and in later ones.
+        # A row of the triangle has the coefficients of one direction in all images.
         lengths = np.abs(triangle).max(axis=1)
         lost = (lengths <= self._rounding_norm) | ~np.isfinite(block).all(axis=1)
         if lost.any():

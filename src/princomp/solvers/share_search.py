@@ -1,8 +1,8 @@
-"""The largest pairs that make up a share of the variance, of a scatter or of rows in memory.
+"""Largest pairs that make up a given share of the variance, of a scatter or of rows in memory.
 
-The space of the search grows until the Ritz values that make up the share have met their residuals.
-Ritz values are no larger than eigenvalues, so what looks like enough is enough; where too many are
-needed, a decomposition is quicker.
+The search space grows until the residuals of the Ritz values that make up the share are small
+enough. Ritz values never exceed eigenvalues, so the eigenvalues make up at least the same share. If
+too many pairs are needed, the search is abandoned, because a decomposition is faster.
 """
 
 from __future__ import annotations
@@ -22,39 +22,40 @@ from princomp.solvers.search_space import SearchSpace
 from princomp.solvers.spectrum import Spectrum
 from princomp.summaries import CentredRows, Columns, Moments
 
-# Below so many columns LAPACK finds all pairs as quickly.
+# With fewer columns, LAPACK finds all pairs as quickly.
 FEWEST_COLUMNS = 1000
-# Vectors of a block.
+# Number of vectors in a block.
 _BLOCK = 16
-# The space after which LAPACK is quicker, as a share of the columns, and that after which summing
-# a scatter and a search in it are: at 20,000 × 2,000 they take as long as products of the rows
-# with 480 vectors in float32 and 460 in float64.
+# Largest search space, as a share of the number of columns: for a scatter (beyond it, LAPACK is
+# faster) and for rows (beyond it, summing a scatter and searching that is faster: at 20,000 ×
+# 2,000, this takes as long as products of the rows with 480 vectors in float32 and 460 in float64).
 _SCATTER_SPACE, _ROWS_SPACE = 0.2, 0.15
-# The space needs so many vectors for each pair that is found in it, at least.
+# Fewest vectors that the space needs for each pair found in it.
 _FOR_EACH = 1.5
-# The space is looked at when it has so many vectors, and has grown by this before the next look,
-# which is a decomposition of its projection.
+# The rule first looks at the space when it has _FIRST_LOOK vectors, and again each time it has
+# grown by the factor _GROWTH. A look is a decomposition of the projected operator.
 _FIRST_LOOK, _GROWTH = 4 * _BLOCK, 1.3
-# Residual, as a share of the Ritz value, of a pair that counts as found, and how many of these are
-# enough to extrapolate from.
+# A pair counts as found if its residual is at most this share of its Ritz value; the second number
+# is how many found pairs are enough to extrapolate from.
 _FOUND, _ENOUGH = 0.05, 8
 
 
 class ShareOfTrace:
-    """Rule: end with the fewest pairs whose sum exceeds ``wanted``, each with its residual.
+    """Rule that ends a search with the fewest pairs whose eigenvalues exceed a sum.
 
     Parameters
     ----------
     wanted : float
+        The sum of eigenvalues to exceed.
     tol : float
-        Largest residual, relative to the largest eigenvalue.
+        Largest residual of each pair, relative to the largest eigenvalue.
     most : float
-        The search is abandoned where more pairs are needed.
+        The search is abandoned if it needs more pairs than this.
 
     Attributes
     ----------
     too_many : bool
-        Whether it was abandoned for that.
+        Whether the search was abandoned because it needs more than ``most`` pairs.
     """
 
     width = _BLOCK
@@ -64,7 +65,7 @@ class ShareOfTrace:
         self._next_look, self.too_many = _FIRST_LOOK, False
 
     def look(self, space: SearchSpace) -> Pairs | None:
-        """Return the pairs if they have converged, or none if the search is abandoned."""
+        """Return converged pairs, empty pairs to abandon the search, or None to continue."""
         full = space.is_full(_BLOCK)
         if space.stop < self._next_look and not full:
             return None
@@ -83,7 +84,7 @@ class ShareOfTrace:
 
 
 def search_share(moments: Moments, share: float) -> Spectrum | None:
-    """Compute the pairs whose sum first exceeds a share of the trace; None if they are too many.
+    """Compute the fewest pairs that exceed a share of the trace; None if there are too many.
 
     Parameters
     ----------
@@ -102,24 +103,24 @@ def search_share(moments: Moments, share: float) -> Spectrum | None:
 
 
 def share_room(p: int) -> int:
-    """Vectors of the search space of :func:`search_rows_share`."""
+    """Number of vectors in the search space of :func:`search_rows_share`."""
     return int(_ROWS_SPACE * p)
 
 
 def search_rows_share(
     rows: CentredRows, columns: Columns, share: float, *, tol: float
 ) -> tuple[Spectrum | None, int]:
-    """:func:`search_share` by products with rows (n, p), n ≥ p; also the number of passes.
+    """Run :func:`search_share` with rows (n, p), n ≥ p; also return the number of passes.
 
     Parameters
     ----------
     rows : CentredRows
     columns : Columns
-        Of the same (scaled) rows.
+        Columns of the same (scaled) rows.
     share : float
         In (0, 1).
     tol : float
-        Largest residual relative to the first eigenvalue; 0 is what the products allow.
+        Largest residual relative to the first eigenvalue; 0 means as small as the products allow.
     """
     p, tol = columns.p, tolerance(rows, tol)
     wanted = share * float(columns.column_scatter.sum())
@@ -131,9 +132,9 @@ def search_rows_share(
 
 
 def too_many_components(sample: CentredRows, trace: float, share: float, *, tol: float) -> bool:
-    """Whether a few products with a sample (m, p) of rows show that the share needs too many.
+    """Whether a few products with a sample (m, p) of rows show that a share needs too many pairs.
 
-    ``trace`` is about that of the sample's scatter.
+    ``trace`` is the approximate trace of the scatter of the sample.
     """
     p = sample.shape[1]
     room, tol = min(_FIRST_LOOK, share_room(p)), tolerance(sample, tol)
@@ -149,9 +150,9 @@ def _search(
     tol: float,
     full_room: int | None = None,
 ) -> tuple[Pairs, bool]:
-    """Search in a space of ``room`` vectors of length p; also whether it needs too many pairs.
+    """Search in a space of ``room`` vectors (p,); also return whether it needs too many pairs.
 
-    ``full_room`` is the room of the search for which this one is a test, if it is one.
+    If this search only tests whether a larger one pays, ``full_room`` is the room of that one.
     """
     if not wanted > 0 or room < 2 * _BLOCK:
         return _none(0), False
@@ -170,9 +171,10 @@ def _none(products: int) -> Pairs:
 def _reach(values: FloatArray, residuals: FloatArray, most: float) -> float:
     """Estimate the sum of the largest ``most`` eigenvalues by extrapolating from those found.
 
-    Those found are the first, and what follows it without a gap with small residuals: a later Ritz
-    value says nothing about the eigenvalue in its place. Eigenvalues are taken to fall as a power
-    of their number, as the second half of those found does.
+    The eigenvalues found are the first one, and the next ones up to the first large residual: later
+    Ritz values say nothing about the eigenvalues in their place. Beyond these, eigenvalues are
+    assumed to fall as a power of their index, with the power fitted to the second half of those
+    found.
     """
     sure = residuals <= _FOUND * values
     found = min(max(1, int(np.argmin(sure)) if not sure.all() else len(values)), int(most))

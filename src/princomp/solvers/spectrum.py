@@ -1,4 +1,4 @@
-"""Spectrum: the result of a solver, variances and axes, checked."""
+"""Spectrum: the variances and axes computed by a solver, checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from princomp.errors import DataError, NotFiniteError
 from princomp.linalg import FloatArray, empty, fix_signs, frozen
 
-# Axes further than this from orthonormal are wrong: a solver failed or a file was changed.
+# Axes further from orthonormal than this are wrong: a solver failed or a file was changed.
 _ORTHONORMAL = 1e-5
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -24,29 +24,32 @@ class Spectrum:
     Parameters
     ----------
     variances : ndarray of shape (q,)
-        Eigenvalues of the covariance. They are clipped at zero and must then descend. ``q`` may
-        exceed ``k``: a dense solver computes them all.
+        Eigenvalues of the covariance matrix. They are clipped at zero and must then descend. ``q``
+        may exceed ``k``, because dense solvers compute all variances.
     axes : ndarray of shape (k, p)
-        Unit eigenvectors, one a row. Their signs are fixed here.
+        Unit eigenvectors as rows. Their signs are fixed here.
     total : float
         Total variance, the trace of the covariance.
     roundoff : float
         Relative error of the solver, about p times the unit roundoff.
     squared : bool
-        Whether the solver formed a covariance (the error of each variance is ``roundoff · λ₁``)
-        or worked on the rows (``roundoff · σ₁`` in a singular value).
+        True if the solver formed a covariance matrix: the error of each variance is about
+        ``roundoff · λ₁``. False if it worked on the rows: the error of each singular value is about
+        ``roundoff · σ₁``.
     residuals : ndarray of shape (k,), optional
-        ‖Cv − λv‖ / λ₁, where the solver measured it.
+        ‖Cv − λv‖ / λ₁, if the solver measured it.
     missed : float or None
         Upper bound of the probability that a variance larger than the last of the ``k`` is
-        missing: zero where all were computed, None where it is unknown.
+        missing: zero if all variances were computed, None if the probability is unknown.
     overwrite : bool
-        Keep the axes in the given memory, if it is in C order.
+        Fix the signs of the axes in the given memory, if it is in C order.
 
     Raises
     ------
     DataError
-        When the axes are not orthonormal or the variances do not descend.
+        If the axes are not orthonormal or the variances do not descend.
+    NotFiniteError
+        If the variances or their total overflow.
     """
 
     variances: FloatArray
@@ -66,7 +69,7 @@ class Spectrum:
             if values[-1] < 0:
                 put(self, "clipped", int((values < 0).sum()))
                 np.maximum(values, 0.0, out=values)
-            # For small tables a list is quicker than array operations.
+            # For small tables, a list is faster than array operations.
             known: list[float] = values.tolist()
             if not all(map(operator.ge, known, known[1:])):
                 raise DataError("the variances do not descend")
@@ -98,9 +101,9 @@ class Spectrum:
         orthogonality: float,
         clipped: int,
     ) -> Spectrum:
-        """Make one of results that are sorted, clipped, signed and measured already.
+        """Make a Spectrum from results that are already sorted, clipped and have fixed signs.
 
-        Parameters are those of the class and its attributes; the arrays are kept as they are.
+        Parameters are those of the class, and measured attributes. The arrays are not copied.
         """
         if not (variances.item(0) <= _LARGEST and total <= _LARGEST):
             raise _overflow()
@@ -121,7 +124,7 @@ class Spectrum:
 
     @cached_property
     def orthogonality(self) -> float:
-        """Largest entry of VVᵀ − I in absolute value, zero for no axes."""
+        """Largest absolute entry of VVᵀ − I; zero if there are no axes."""
         if not len(self.axes):
             return 0.0
         gram = self.axes @ self.axes.T
@@ -135,7 +138,7 @@ class Spectrum:
 
     @property
     def largest(self) -> float:
-        """The first variance, or zero."""
+        """The first variance, or zero if there are none."""
         return self.variances.item(0) if self.variances.size else 0.0
 
     @property
@@ -145,21 +148,21 @@ class Spectrum:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """Contribution rates (q,): variance over total variance, or zeros."""
+        """Shares of the total variance (q,); zeros if there is no variance."""
         if self.total > 0:
             return self.variances / self.total
         return np.zeros_like(self.variances)
 
     @property
     def accumulated(self) -> FloatArray:
-        """Running sum of the rates (q,), not above one."""
+        """Cumulative sum of the rates (q,), at most one."""
         return np.minimum(np.cumsum(self.rates), 1.0)
 
     def left_out(self, k: int, rank: int) -> float:
-        """Variance beyond the first ``k``, of rows whose rank is at most ``rank``."""
+        """Variance of all components after the first ``k``, if the rank is at most ``rank``."""
         if len(self.variances) >= rank:
             return float(np.add.reduce(self.variances[k:]))
-        # A truncated solver knows the total and the first variances.
+        # A truncated solver only computes the total and the first variances.
         return max(self.total - float(np.add.reduce(self.variances[:k])), 0.0)
 
     def times_power(self, exponent: int) -> Spectrum:
@@ -193,10 +196,10 @@ def _probe(k: int) -> FloatArray:
 
 
 def _probed(axes: FloatArray) -> float:
-    """Largest entry of (VVᵀ − I) z for a z whose entries are at least 1.
+    """Largest absolute entry of (VVᵀ − I) z, for a vector z with entries of at least 1.
 
-    An entry of VVᵀ − I shows there in full, unless others of its row cancel it for just this z.
-    That takes k·p products instead of the k²·p of all entries.
+    It is at least as large as any entry of VVᵀ − I, unless other entries of the same row cancel it
+    for this particular z. This takes about k·p multiplications instead of k²·p for all entries.
     """
     probe = _probe(len(axes))
     errors = axes.dot(probe.dot(axes)) - probe
@@ -204,11 +207,11 @@ def _probed(axes: FloatArray) -> float:
 
 
 def completed(spectrum: Spectrum, k: int) -> Spectrum:
-    """Return the spectrum with exactly ``k`` axes, those of rounding noise replaced.
+    """Return the spectrum with exactly ``k`` axes, replacing axes that are rounding noise.
 
-    Axes of variances below the resolution are rounding noise. They are replaced by unit vectors
-    made orthogonal to the other axes, a function of their span alone: a table with repeated rows
-    and the same table with weights get the same axes.
+    Axes with a variance below the resolution are rounding noise. They are replaced by unit vectors
+    made orthogonal to the other axes. The result depends only on the span of the other axes, so a
+    table with repeated rows and the same table with weights get the same axes.
     """
     if spectrum.k == k and (not k or spectrum.variances[k - 1] > spectrum.resolution):
         return spectrum
@@ -222,9 +225,9 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
         variances = np.concatenate([variances, np.zeros(k - len(variances))])
     residuals = spectrum.residuals
     if residuals is not None:
-        # Of a variance under the resolution, the resolution bounds the residual, and what the
-        # residuals of the axes above it have in common with its axis. Where some axes may have
-        # been missed, all variance that is not accounted for does.
+        # The residual of a replaced axis is bounded by the resolution, combined with the components
+        # of the other axes' residuals along this axis. If larger variances may have been missed,
+        # it is bounded by all variance that is not accounted for.
         bound = math.hypot(spectrum.roundoff, *residuals[:sound].tolist())
         if spectrum.missed is None and spectrum.largest > 0:
             left_out = spectrum.total - float(spectrum.variances[:sound].sum())
@@ -236,16 +239,17 @@ def completed(spectrum: Spectrum, k: int) -> Spectrum:
 
 
 def _with_units(axes: FloatArray, count: int) -> FloatArray:
-    """Append ``count`` rows to orthonormal ``axes``, made of the first unit vectors."""
+    """Append ``count`` rows, made from unit vectors, to orthonormal ``axes``."""
     known, p = axes.shape
     found = empty((known + count, p))
     found[:known] = axes
     kept = 1.0 - np.einsum("ij,ij->j", axes, axes)  # squared length that each unit vector keeps
     for row in range(known, known + count):
-        # The first that keeps half of what the best keeps: rounding cannot change the pick.
+        # Pick the first unit vector that keeps at least half as much as the best one, so that
+        # rounding does not change the choice.
         pick = int((kept >= 0.5 * np.maximum.reduce(kept)).argmax())
         before, unit = found[:row], found[row]
-        # A unit vector's coordinates are a column.
+        # The coordinates of a unit vector in the basis are a column of the basis.
         np.negative(before[:, pick].dot(before), out=unit)
         unit[pick] += 1.0
         unit /= math.sqrt(unit.dot(unit))

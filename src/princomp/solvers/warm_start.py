@@ -1,7 +1,7 @@
-"""A short search among a sample of the rows: a forecast and a start for the one among all.
+"""A short search with a sample of the rows: a forecast and a start for the search with all rows.
 
-Its products cost a fraction of those with all rows. Noise that is flat among all rows is flat in a
-sample, and directions that stand out far enough do so there too.
+Products with the sample cost a fraction of those with all rows. If the spectrum of all rows is
+flat, that of a sample is flat too, and directions that dominate clearly also do so in a sample.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from princomp.solvers.lanczos import lanczos
 from princomp.solvers.row_search import search_room, tolerance, wide_block
 from princomp.summaries import CentredRows
 
-# Columns to a sampled row at most, and rows to a sampled one at least.
+# Most columns per sampled row, and fewest rows of the table per sampled row.
 _COLUMNS_A_ROW, _FEWEST_LEFT = 2, 10
-# Vectors that are multiplied with the sample. With 1,000 rows of 2,000 columns, the forecast after
-# four products of 16 is 24 to 65 more where all is noise, 1 to 3 where few directions stand out,
-# and 2 to 15 where variances fall as 1/i² to 1/√i. The start saves one product with all rows.
+# Number of vectors that are multiplied with the sample. With 1,000 rows of 2,000 columns, the
+# forecast after four products of 16 vectors is 24 to 65 further products for noise, 1 to 3 if a few
+# directions dominate, and 2 to 15 if variances fall as 1/i² to 1/√i. The start saves one product
+# with all rows.
 _VECTORS = 64
-# Length of the random part of a start, relative to that of the sample's vectors.
+# Length of the random part of a start, relative to that of the vectors found in the sample.
 _RANDOM = 0.1
 
 
 class WarmStart(NamedTuple):
-    """Result of a search in a sample of the rows.
+    """Result of a search with a sample of the rows.
 
     Parameters
     ----------
     products_left : float
-        Forecast of further products; infinity where there is none.
+        Forecast of further products; infinity if there is no forecast.
     start : ndarray of shape (p, width)
-        A first block for the search among all rows.
+        First block for the search with all rows.
     """
 
     products_left: float
@@ -41,7 +42,7 @@ class WarmStart(NamedTuple):
 
 
 def sample_step(rows: int, columns: int) -> int | None:
-    """Return the step from one sampled row to the next; None where a sample would be too large."""
+    """Return the step from one sampled row to the next; None if the sample would be too large."""
     step = rows * _COLUMNS_A_ROW // max(columns, 1)
     return step if step >= _FEWEST_LEFT else None
 
@@ -49,7 +50,7 @@ def sample_step(rows: int, columns: int) -> int | None:
 def find_warm_start(
     sample: CentredRows, k: int, *, tol: float, rng: np.random.Generator
 ) -> WarmStart:
-    """Search with a few products of a sample (m, p) of rows, centred by the mean of all.
+    """Search with a few products of a sample (m, p), centred by the mean of all rows.
 
     Parameters are those of :func:`~princomp.solvers.row_search.search_rows`.
     """
@@ -71,10 +72,10 @@ def find_warm_start(
         room=search_room(p, k),
         abandon=abandon,
     )
-    # Each vector mixes all pairs; random vectors fill the block.
+    # Each vector is a random combination of all pairs; random vectors fill the block.
     mixed = rng.standard_normal((k, min(k, width)))
     more = rng.standard_normal((p, max(width - k, 0)))
     start = np.hstack([pairs.vectors @ mixed, more])
-    # The sample may not show some directions at all: every vector has a random part.
+    # Directions may be missing in the sample: add a random part to every vector.
     start += _RANDOM * np.sqrt(k / p) * rng.standard_normal(start.shape)
     return WarmStart(0.0 if pairs.converged else forecast, start)

@@ -1,13 +1,13 @@
 """Summaries of rows: immutable values with ``empty``, ``of``, ``merge`` and ``rows``.
 
-Moments   mean and scatter              the covariance route
-Triangle  mean and a factor of scatter  the SVD route
-Columns   mean and column scatter       for routes that never form p × p
-Sketch    mean and scatter × directions  rows seen once, p too large for p × p
-Extremes  smallest and largest value    for scaling by range
+Moments   mean and scatter                 covariance route
+Triangle  mean and a factor of scatter     SVD route
+Columns   mean and scatter of each column  routes that never form a p × p matrix
+Sketch    mean and scatter × directions    rows read once, p too large for a p × p matrix
+Extremes  smallest and largest values      scaling by range
 
-Each obeys: empty is the identity, merge is associative and commutative to
-rounding, and the merge of the blocks is the summary of all rows.
+For each of them, up to rounding, ``empty`` is the identity, ``merge`` is associative and
+commutative, and merging the summaries of all blocks gives the summary of all rows.
 """
 
 import lazy_loader

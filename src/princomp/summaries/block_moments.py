@@ -20,29 +20,30 @@ from princomp.summaries.blocks import (
 )
 from princomp.summaries.sparse_moments import sparse_sums
 
-# Sparse blocks denser than this are quicker as dense ones: at 0.2, of 300, 1,000 and 2,000
-# columns in float64, they take 6, 30 and 119 ms sparse, 8, 53 and 179 dense; float32 is equal.
+# Sparse blocks with at least this density are converted to dense ones. At a density of 0.2, blocks
+# of 300, 1,000 and 2,000 float64 columns take 6, 30 and 119 ms as sparse and 8, 53 and 179 ms as
+# dense; in float32 both take equally long.
 _DENSE_ENOUGH = 0.2
 
 
-# Rows, count, mean and mean_low, scatter and unit of :class:`~princomp.summaries.Moments`.
+# The fields rows, count, mean, mean_low, scatter and unit of :class:`~princomp.summaries.Moments`.
 Parts: TypeAlias = tuple[float, int, FloatArray, FloatArray, FloatArray, float]
 
 
 def moments_of(block: Block, weights: Weights, precise: bool) -> Parts:
-    """Compute the moments of at least one row: shifted, and moved to their mean afterwards."""
+    """Compute the moments of at least one row: about a shift first, then about the mean."""
     if is_few_stored(block):
         return _of_sparse(block, weights)
     return _of_dense(block.toarray() if is_sparse(block) else block, weights, precise)
 
 
 def is_few_stored(block: Block) -> bool:
-    """Whether a block is sparse, and so few of its values are stored that this pays."""
+    """Whether a block is sparse and stores so few values that sparse sums are faster."""
     return is_sparse(block) and bool(block.nnz < _DENSE_ENOUGH * block.shape[0] * block.shape[1])
 
 
 def _of_dense(block: FloatArray, weights: Weights, precise: bool) -> Parts:
-    """Multiply shifted rows in their precision, and sum in float64."""
+    """Multiply shifted rows in their own precision, and sum the products in float64."""
     answer, mean, low, scatter = gram.moments(block, weights, precise=precise)
     if answer != native.DONE:
         check_in_range(block, precise, mean, scatter.diagonal())
@@ -58,7 +59,7 @@ def _of_sparse(block: CSR, weights: Weights) -> Parts:
     offset = sums / rows
     add_outer(scatter, -rows, offset)
     mean, low = two_sum(shift, offset)
-    # NaN or infinity anywhere shows on the diagonal.
+    # Any NaN or infinity in the block makes the diagonal not finite.
     if not math.isfinite(np.add.reduce(scatter.diagonal())):
         check_finite(sums, block)
         raise squares_overflow(sums, scatter.diagonal())
@@ -66,17 +67,17 @@ def _of_sparse(block: CSR, weights: Weights) -> Parts:
 
 
 def unit_of(block: FloatArray, precise: bool) -> float:
-    """Unit roundoff of the products of a block."""
+    """Unit roundoff of the products of a block's values."""
     return EPS if precise or block.dtype.char == "d" else float(np.finfo(np.float32).eps)
 
 
 def check_in_range(block: FloatArray, precise: bool, sums: FloatArray, squares: FloatArray) -> None:
-    """Return where products in float64 would be in range, though those of the block were not.
+    """Check that a block whose products left their range can be multiplied in float64 instead.
 
     Raises
     ------
     NotFiniteError
-        When they would not.
+        If it cannot: a value is not finite, or the products were in float64 already.
     """
     if not np.isfinite(block).all():
         raise first_not_finite(block)

@@ -1,4 +1,4 @@
-"""Blocks of consecutive rows: their sizes, weights, and checks for NaN and infinity."""
+"""Blocks of consecutive rows: their sizes and weights, and checks for NaN and infinity."""
 
 from __future__ import annotations
 
@@ -16,52 +16,54 @@ from princomp.linalg import FloatArray
 CSR: TypeAlias = sp.csr_array
 Block: TypeAlias = FloatArray | CSR
 Weights = NDArray[np.float64] | None
-# As users pass them: one number a row, or the column of an engine's table that holds them.
+# Weights as users pass them: one number per row, or the name of a column of an engine's table.
 SampleWeight: TypeAlias = ArrayLike | str | None
 
-# About 2 MB of doubles a panel: it stays in a core's cache between being shifted,
-# summed and multiplied. Wide rows need up to 2p of them, so that what is done once
-# a panel for p × p numbers stays small compared with its product; at 2,048 rows it is 5%.
+# A panel holds about 2 MB of doubles, so it stays in a core's cache while it is shifted, summed
+# and multiplied. Wide rows need panels of up to 2p rows, so that the work per panel on p × p
+# numbers stays small compared with the panel's product: it is 5% at 2,048 rows.
 _PANEL_NUMBERS, _ENOUGH_ROWS = 2**18, 2048
-# A block is some panels: what is done once a block, in Python above all, took two fifths of
-# 15,000,000 × 100 float32 with one panel, a sixth with two, and a tenth with four. Of wider rows
-# it is moving, mirroring and merging a scatter: a quarter of 100,000 × 500 float32 with blocks of
-# 2**20 numbers, a tenth with 2**21. More gain little: rows of online fits wait until there are
-# blocks for all threads, and those of a stream for a thread.
+# A block is several panels, to reduce the work per block. This work, mostly in Python, took two
+# fifths of the time for 15,000,000 × 100 float32 with one panel per block, a sixth with two, and a
+# tenth with four. For wider rows it is moving, mirroring and merging a scatter: a quarter of the
+# time for 100,000 × 500 float32 with blocks of 2**20 numbers, and a tenth with 2**21. Larger blocks
+# gain little and keep more rows waiting: rows of online fits until there are blocks for all
+# threads, and rows of a stream until a thread is free.
 _BLOCK_NUMBERS, _WIDE = 2**20, 400
-# Handing a block to a thread costs as much as a tenth of its sum.
+# Numbers that a thread takes at once, in one or more blocks: handing one block to a thread costs a
+# tenth of the time to sum it.
 _TASK_NUMBERS = 2**21
 
 
 def block_rows(columns: int, *, sparse: bool = False) -> int:
-    """Rows of a logical block, a function of the number of columns alone.
+    """Number of rows in a block, which depends only on the number of columns.
 
-    Blocks begin at multiples of this number, counted over the whole table, so that neither the
-    reader's chunks nor the number of threads change the result.
+    Blocks begin at multiples of this number, counted from the first row of the table, so neither
+    the reader's chunks nor the number of threads changes the result.
     """
     numbers = _BLOCK_NUMBERS * (2 if columns >= _WIDE else 1)
     return max(panel_rows(columns), _power_of_two(numbers // max(columns, 1)))
 
 
 def panel_rows(columns: int, *, sparse: bool = False) -> int:
-    """Rows of a block that are multiplied at a time."""
+    """Number of rows in a panel: the part of a block that is multiplied at a time."""
     return _power_of_two(
         max(_PANEL_NUMBERS // max(columns, 1), min(2 * columns, _ENOUGH_ROWS), 256)
     )
 
 
 def added_in_place(kind: object, columns: int, *, sparse: bool = False) -> bool:
-    """Whether blocks are added to a summary of this kind in place, instead of merged with it."""
+    """Whether blocks are added to a summary of this kind in place instead of merged into it."""
     return hasattr(kind, "adds_in_place") and bool(kind.adds_in_place(columns, sparse=sparse))
 
 
 def handful(rows: int, columns: int) -> int:
-    """Number of small blocks that a thread takes at once."""
+    """Number of blocks of ``rows`` × ``columns`` that a thread takes at once."""
     return max(1, _TASK_NUMBERS // (rows * max(columns, 1)))
 
 
 def _power_of_two(most: int) -> int:
-    """The largest power of two that is not above ``most``; at least 1."""
+    """The largest power of two up to ``most``; at least 1."""
     return 1 << (max(most, 1).bit_length() - 1)
 
 
@@ -71,21 +73,21 @@ def is_sparse(block: object) -> TypeGuard[CSR]:
 
 
 def stored_bytes(data: Block) -> int:
-    """Bytes that the rows occupy."""
+    """Bytes that the rows take in memory."""
     if is_sparse(data):
         return int(data.data.nbytes + data.indices.nbytes + data.indptr.nbytes)
     return int(data.nbytes)
 
 
 def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
-    """Return a block as float32 or float64, without its rows of weight zero.
+    """Return a block as float32 or float64, without rows of weight zero.
 
     Raises
     ------
     ShapeError
-        For a block without columns.
+        If the block has no columns.
     ParameterError
-        For a negative weight.
+        If a weight is negative or NaN.
     """
     if not hasattr(block, "dtype"):
         block = np.asarray(block)
@@ -111,12 +113,12 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
 
 
 def part_of(weights: Weights, start: int, stop: int) -> Weights:
-    """The weights of some rows.
+    """The weights of the rows ``start`` to ``stop``.
 
     Raises
     ------
     ShapeError
-        When there are fewer weights than rows.
+        If there are fewer weights than rows.
     """
     if weights is not None and stop > len(weights):
         raise ShapeError(
@@ -128,11 +130,12 @@ def part_of(weights: Weights, start: int, stop: int) -> Weights:
 
 
 def check_weights(weights: Weights, rows: int) -> None:
-    """Refuse weights that are not one a row.
+    """Check that there is one weight per row.
 
     Raises
     ------
     ShapeError
+        If there are more or fewer.
     """
     if weights is not None and len(weights) != rows:
         raise ShapeError(
@@ -143,12 +146,12 @@ def check_weights(weights: Weights, rows: int) -> None:
 
 
 def check_finite(sums: FloatArray, block: Block) -> None:
-    """Raise where a block's sums show NaN or infinity, without another pass.
+    """Check that a block is finite: reads its values only if their ``sums`` are not finite.
 
     Raises
     ------
     NotFiniteError
-        With the place inside the block; the caller adds where the block begins.
+        With the position in the block; the caller adds the position of the block.
     """
     if math.isfinite(np.add.reduce(sums)):
         return
@@ -161,14 +164,14 @@ def check_finite(sums: FloatArray, block: Block) -> None:
 
 
 def sum_overflow() -> NotFiniteError:
-    """The error for finite values whose sum is not."""
+    """The error for finite values whose sum is not finite."""
     return NotFiniteError(
         "a sum of the values overflows float64", hint="divide the columns by a power of ten"
     )
 
 
 def squares_overflow(sums: FloatArray, squares: FloatArray) -> NotFiniteError:
-    """The error for finite rows whose sums or squares (p,) are not."""
+    """The error for finite rows whose sums or sums of squares (p,) are not finite."""
     if not np.isfinite(sums).all():
         return sum_overflow()
     column = int(np.argmax(~np.isfinite(squares)))
@@ -180,7 +183,7 @@ def squares_overflow(sums: FloatArray, squares: FloatArray) -> NotFiniteError:
 
 
 def first_not_finite(block: Block) -> NotFiniteError:
-    """An error for the first NaN or infinity of a block that has one, with its place inside."""
+    """The error for a block with a NaN or an infinity, with the position of the first."""
     if is_sparse(block):
         at = int(np.flatnonzero(~np.isfinite(block.data))[0])
         row = int(np.searchsorted(block.indptr, at, side="right") - 1)
@@ -194,7 +197,7 @@ def first_not_finite(block: Block) -> NotFiniteError:
 
 
 class Mergeable(Protocol):
-    """Columns and centre of a summary."""
+    """What two summaries must have in common to be merged."""
 
     @property
     def p(self) -> int:
@@ -202,15 +205,16 @@ class Mergeable(Protocol):
 
     @property
     def centred(self) -> bool:
-        """Whether it is about the mean instead of the origin."""
+        """Whether the summary is about the mean instead of the origin."""
 
 
 def check_mergeable(one: Mergeable, other: Mergeable) -> None:
-    """Refuse summaries of other columns, or about another centre.
+    """Check that two summaries have the same number of columns and the same centre.
 
     Raises
     ------
     ShapeError
+        If they do not.
     """
     if one.p != other.p:
         raise ShapeError(
@@ -227,10 +231,10 @@ def check_mergeable(one: Mergeable, other: Mergeable) -> None:
 def merged_mean(
     mean: FloatArray, low: FloatArray, delta: FloatArray, share: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Move a mean, kept as high + low part, by ``share · delta``.
+    """Move a mean, stored as a high and a low part, by ``share · delta``.
 
-    Means are carried in two doubles: one double of a mean of 2³⁰ is no better than 1e-7, which
-    would show in scores of integers.
+    Means are stored in two doubles: a single double resolves a mean of 2³⁰ only to 1e-7, which
+    would be visible in the scores of integer data.
     """
     step = share * delta
     high = mean + step

@@ -1,4 +1,4 @@
-"""Base of the summaries about a mean: their sizes, and the arithmetic of merging and removing."""
+"""Base class of the summaries about a mean, and the arithmetic to merge and remove rows."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from princomp.summaries.blocks import block_rows, check_mergeable, merged_mean
 Names = tuple[str, ...] | None
 Kind = TypeVar("Kind", bound="Centred")
 
-# Units of rounding of a column's scatter below which a column may be constant.
+# A column may be constant if its scatter is below this many times its unit roundoff.
 ROUNDING = 64
 _SUBNORMAL = np.finfo(np.float64).smallest_subnormal
 
 
 class Joined(NamedTuple):
-    """Rows and mean of two summaries together, and how far apart their means are.
+    """Rows and mean of two merged summaries, and the difference of their means.
 
-    Or of one without the rows of the other: then ``between`` is negative.
+    When rows are removed: of one summary without the rows of the other; ``between`` is negative.
     """
 
     rows: float
@@ -35,18 +35,18 @@ class Joined(NamedTuple):
 
 
 class Centred:
-    """Base of the summaries that keep a mean; see :class:`~princomp.summaries.Moments`."""
+    """Base class of summaries with a mean; see :class:`~princomp.summaries.Moments`."""
 
     __slots__ = ()
 
-    # How blocks are cut, and whether incomplete rows must be removed beforehand; else they show
-    # in the sums.
+    # Rows per block.
     block_rows = staticmethod(block_rows)
+    # Whether incomplete rows must be removed before a summary is made; if not, the sums show them.
     complete_only = False
     on_device = False
-    # Two kinds merge as the one with less detail of the scatter; see `alike`.
+    # Summaries of two kinds are merged as the kind with less detail of the scatter; see `alike`.
     detail = 0
-    # Errors (p,) of the column scatters that removed rows have left; see `lost_by_removing`.
+    # Errors (p,) of the column scatters due to removed rows; see `lost_by_removing`.
     lost: FloatArray | None = None
 
     rows: float
@@ -79,12 +79,12 @@ class Centred:
 
     @property
     def rank_limit(self) -> int:
-        """The rank of the scatter is at most this."""
+        """Upper bound of the rank of the scatter."""
         return max(0, min(self.p, self.count - self.centred))
 
     @property
     def effective_unit(self) -> float:
-        """Unit roundoff of the scatter: that of its products, and what removed rows have lost."""
+        """Unit roundoff of the scatter: of its products, plus the loss due to removed rows."""
         if self.lost is None:
             return float(self.unit)
         total, lost = float(np.sum(self.column_scatter)), float(np.sum(self.lost))
@@ -92,7 +92,7 @@ class Centred:
 
     @property
     def kind(self) -> str:
-        """Its name in messages, on any device."""
+        """Name of this kind of summary in messages, the same on any device."""
         return type(self).__name__
 
     def to_host(self) -> Any:
@@ -100,14 +100,14 @@ class Centred:
         return self
 
     def _joined(self, other: Centred) -> Joined | None:
-        """Return what a merge needs; None where one of the two has no rows."""
+        """Return what a merge needs, or None if one of the two has no rows."""
         check_mergeable(self, other)
         if not (self.rows and other.rows):
             return None
         rows = self.rows + other.rows
         delta = (other.mean - self.mean) + (other.mean_low - self.mean_low)
         share = other.rows / rows
-        # From the mean of more weight, which moves less and so loses less.
+        # Start from the mean with more weight: it moves less, so it loses fewer digits.
         if other.rows <= self.rows:
             mean, low = merged_mean(self.mean, self.mean_low, delta, share)
         else:
@@ -115,12 +115,12 @@ class Centred:
         return Joined(rows, self.count + other.count, mean, low, delta, self.rows * share)
 
     def _without(self, other: Centred) -> Joined | None:
-        """Return what a removal needs; None where none of the rows is removed, or all are.
+        """Return what a removal needs, or None if no rows or all rows are removed.
 
         Raises
         ------
         ShapeError
-            When more is removed than was there.
+            If ``other`` has more rows than this summary.
         """
         check_mergeable(self, other)
         rows = self.rows - other.rows
@@ -133,15 +133,16 @@ class Centred:
             return None
         offset = (other.mean - self.mean) + (other.mean_low - self.mean_low)
         mean, low = merged_mean(self.mean, self.mean_low, offset, -other.rows / rows)
-        # With weights, a part of a removed row may remain.
+        # With weights, part of the weight of a removed row may remain.
         plain = self.rows == self.count and other.rows == other.count
         count = self.count - other.count if plain else self.count
-        # With δ = offset · rows(all)/rows(left), c·δδᵀ is this multiple of offset offsetᵀ.
+        # For δ = offset · rows(all)/rows(left), the last field is the multiple of offset offsetᵀ
+        # that equals c·δδᵀ.
         return Joined(rows, count, mean, low, offset, -other.rows * (self.rows / rows))
 
 
 class OnDevice(Centred):
-    """Base of summaries on a device: pickled they are those of the host, and never copied."""
+    """Base class of summaries on a device: pickled as host summaries, and never copied."""
 
     __slots__ = ()
 
@@ -159,16 +160,16 @@ class OnDevice(Centred):
 
 
 def as_kind(kind: type[Kind], summary: Centred, **changes: Any) -> Kind:
-    """Return a summary as one of class ``kind``: its fields are copied, or are in ``changes``."""
+    """Return a summary as class ``kind``, with its fields except for those in ``changes``."""
     kept = {one.name for one in fields(kind)} - changes.keys()  # type: ignore[arg-type]
     return kind(**{name: getattr(summary, name) for name in kept}, **changes)
 
 
 def alike(one: Centred, other: Centred) -> tuple[Any, Any]:
-    """Two summaries converted to one kind: the less detailed of the two.
+    """Return two summaries of different kinds, converted to the less detailed kind of the two.
 
-    A triangle can become a scatter, and both can become a sketch. The resulting kind depends on
-    the two kinds alone, not on their order or their rows.
+    A triangle can become a scatter, and both can become a sketch. The resulting kind depends
+    only on the two kinds, not on their order or their rows.
     """
     if one.detail < other.detail:
         return one, one.converted(other.to_host())
@@ -176,15 +177,15 @@ def alike(one: Centred, other: Centred) -> tuple[Any, Any]:
 
 
 def check_range(summary: Centred, names: Names = None, *, each: bool = False) -> None:
-    """Refuse columns whose squares overflow, or are so small that float64 lost digits of them.
+    """Check that the squares of all columns neither overflow nor lose digits to underflow.
 
-    Squares that are subnormal on an average have lost digits. Unless ``each`` column counts, one
-    of ordinary size makes up for those.
+    The squares of a column lose digits if they are subnormal on average. Unless ``each`` is
+    true, such columns are accepted if at least one column is of ordinary size.
 
     Raises
     ------
     NotFiniteError
-        Naming the first such column.
+        If the check fails; names the first such column.
     """
     squares = summary.column_scatter
     finite = np.isfinite(squares)
@@ -197,7 +198,7 @@ def check_range(summary: Centred, names: Names = None, *, each: bool = False) ->
         )
     least = max(summary.count, summary.rows) * np.finfo(np.float64).tiny
     if not each and squares.size and squares.item(0) >= least:
-        return  # of ordinary size; the first column usually is
+        return  # the first column is of ordinary size, as usual
     low = (squares > 0.0) & (squares < least)
     if low.any() and (each or not (squares >= least).any()):
         column = column_name(names, np.flatnonzero(low)[0])
@@ -210,18 +211,18 @@ def check_range(summary: Centred, names: Names = None, *, each: bool = False) ->
 
 
 def column_name(names: Names, column: int | np.intp) -> str | int:
-    """The name of a column, or its number where columns have no names."""
+    """The name of a column, or its number if columns have no names."""
     return int(column) if names is None else names[int(column)]
 
 
-# ---- removing rows: shared by the summaries that are groups ------------------------------
+# ---- removing rows: shared by the summaries with ``remove`` ------------------------------
 
 
 def lost_by_removing(whole: Centred, part: Centred, left: FloatArray) -> FloatArray:
     """Errors (p,) of the column scatters ``left`` when ``part`` is removed from ``whole``.
 
-    The difference keeps the rounding errors of the removed rows: if these were 10⁶ times larger
-    than the rest, twelve digits are lost. Rounding of the rest is counted in ``unit``.
+    The difference keeps the rounding errors of the removed rows: if their values were 10⁶ times
+    larger than the others, twelve digits are lost. ``unit`` covers the rounding of the other rows.
     """
     gone = np.maximum(whole.column_scatter - left, 0.0)
     lost: FloatArray = whole.unit * gone + part.unit * part.column_scatter
@@ -232,7 +233,7 @@ def lost_by_removing(whole: Centred, part: Centred, left: FloatArray) -> FloatAr
 
 
 def lost_by_both(one: Centred, other: Centred) -> FloatArray | None:
-    """Errors (p,) that removed rows left in two merged summaries; None where there are none."""
+    """Errors (p,) due to removed rows in two merged summaries; None if no rows were removed."""
     if one.lost is None or other.lost is None:
         return other.lost if one.lost is None else one.lost
     both: FloatArray = one.lost + other.lost
@@ -240,15 +241,15 @@ def lost_by_both(one: Centred, other: Centred) -> FloatArray | None:
 
 
 def check_remaining_scatter(whole: Centred, part: Centred, left: FloatArray) -> FloatArray:
-    """Return the scatter (p,) that rounding may leave of a constant column.
+    """Return the scatter (p,) that a constant column may have from rounding alone.
 
-    Equal numbers that are added one by one round in one direction: of the 256 rows of a chunk,
-    their sum is off by up to 48 units (see docs/explain/numerics.md).
+    If equal numbers are added one by one, all sums round in the same direction: over the 256 rows
+    of a chunk, their sum is off by up to 48 units (see docs/explain/numerics.md).
 
     Raises
     ------
     ShapeError
-        When the rows to remove spread further than all rows do.
+        If the rows to remove have a larger scatter than all rows.
     """
     error = max(whole.unit, part.unit) * whole.column_scatter
     error = error + whole.count * _SUBNORMAL  # of products that underflow
@@ -265,9 +266,10 @@ def check_remaining_scatter(whole: Centred, part: Centred, left: FloatArray) -> 
 
 
 def lost_by_zeroing(lost: FloatArray, columns: NDArray[np.intp], products: FloatArray) -> None:
-    """Add the ``products`` (m, p) of m constant columns, which are set to zero, to ``lost`` (p,).
+    """Add the error of setting the ``products`` (m, p) of m constant columns to zero to ``lost``.
 
-    In place. The sum of ``lost`` bounds the norm of the error, here of these products twice.
+    Changes ``lost`` (p,) in place. Its sum bounds the norm of the error. The products count
+    twice: they are rows and columns of the scatter.
     """
     if columns.size:
         lost[columns] += 2.0 * np.sqrt(np.einsum("ij,ij->", products, products)) / columns.size
@@ -276,18 +278,18 @@ def lost_by_zeroing(lost: FloatArray, columns: NDArray[np.intp], products: Float
 def constant_columns(
     few: NDArray[np.intp], products: FloatArray, slack: FloatArray
 ) -> NDArray[np.intp]:
-    """The columns among ``few`` that are constant: their products are all rounding.
+    """The columns among ``few`` that are constant: all their products are rounding errors.
 
     Parameters
     ----------
     few : ndarray of shape (m,)
-        Columns whose scatter may be rounding.
+        Columns whose scatter may be a rounding error.
     products : ndarray of shape (m, p)
-        Their rows of the scatter.
+        Rows of the scatter for these columns.
     slack : ndarray of shape (p,)
         See :func:`check_remaining_scatter`.
     """
-    # Products that underflow are no sign of a constant column: it is refused when it is solved.
+    # Underflow does not show that a column is constant; such columns are refused when solving.
     deviations = np.sqrt(np.where(slack >= np.finfo(np.float64).tiny, slack, 0.0))
     noise = np.abs(products) <= deviations[few, None] * deviations
     return few[noise.all(axis=1)]

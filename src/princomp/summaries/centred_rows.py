@@ -1,7 +1,7 @@
-"""Centred, scaled, weighted rows, dense or sparse, as a matrix to multiply with.
+"""Centred, scaled and weighted rows, dense or sparse, as a matrix for products.
 
-With W the weights, μ the mean and D the scale, the matrix is
-``A = W^½ (X − 1μᵀ) D⁻¹``, so that AᵀA is the scatter. It is never formed.
+With weights W, mean μ and scale D, the matrix is ``A = W^½ (X − 1μᵀ) D⁻¹``, and AᵀA is the
+scatter. Products never form A as a whole.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from princomp.summaries.blocks import Block, Weights, is_sparse
 from princomp.summaries.dense_rows import DenseRows
 from princomp.summaries.sparse_rows import SparseRows
 
-# Rows of up to 2 to this, by bytes of a number, may be squared twice within their precision.
+# Keys are bytes per number. Rows of a norm up to 2 to this power can be squared twice in range.
 _SAFE_EXPONENT = {4: 20, 8: 200}
-# Largest exponent of a divisor: 2 to this, and its inverse, are in the range of the precision.
+# Largest exponent of a divisor: 2 to this power, and its inverse, are in range.
 _LARGEST_EXPONENT = {4: 120, 8: 600}
 
 
 def safe_exponent(column_scatter: FloatArray, dtype: np.dtype[Any]) -> int:
-    """Exponent of the power of two to divide rows by so that their products stay in range.
+    """Exponent of the power of two by which to divide rows so that their products stay in range.
 
-    Zero where they do anyway. The divisor itself is in the range of the precision.
+    Zero if no division is needed. The divisor itself is in the range of ``dtype``.
     """
     largest = float(np.sqrt(column_scatter.max(initial=0.0)))
     exponent = int(np.frexp(largest)[1])
@@ -35,7 +35,7 @@ def safe_exponent(column_scatter: FloatArray, dtype: np.dtype[Any]) -> int:
 
 
 class CentredRows(Protocol):
-    """The matrix A of shape (n, p), for products from both sides."""
+    """The matrix A of shape (n, p), for products with A and with Aᵀ."""
 
     @staticmethod
     def of(
@@ -46,7 +46,7 @@ class CentredRows(Protocol):
         divisor: FloatArray | None,
         weights: Weights,
     ) -> CentredRows:
-        """The kind for these rows (n, p), with their mean, column variances and scale."""
+        """Build DenseRows or SparseRows from rows (n, p), their mean, variances and scale."""
         kind: Any = SparseRows if is_sparse(data) else DenseRows
         made: CentredRows = kind.of(data, mean, mean_low, variances, divisor, weights)
         return made
@@ -65,11 +65,11 @@ class CentredRows(Protocol):
 
     @property
     def step(self) -> int:
-        """Vectors that products multiply at once; fewer take as long."""
+        """Number of vectors that products multiply at once; fewer take as long."""
 
     @property
     def rows(self) -> Any:
-        """A itself where dense, else the stored rows."""
+        """A itself if dense, else the stored sparse rows."""
 
     def matmul(self, right: FloatArray) -> FloatArray:
         """A @ right, for ``right`` of shape (p, m)."""

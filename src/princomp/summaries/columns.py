@@ -1,4 +1,4 @@
-"""Columns: rows, mean and the scatter of each column alone."""
+"""Columns: rows, mean and the scatter of each column, without products between columns."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from princomp.summaries.blocks import (
 )
 from princomp.summaries.centred import Centred
 
-# Columns that are summed at a time, or as many as make so many numbers: few enough that threads
-# share those of most tables. 200 × 200,000 float32 takes 70, 44 and 34 ms by 1,024, 2,048 and
-# 8,192 columns.
+# A thread sums at least _SPAN columns at a time, or as many as make _NUMBERS values: few enough
+# that most tables have spans for all threads. 200 × 200,000 float32 takes 70, 44 and 34 ms in spans
+# of 1,024, 2,048 and 8,192 columns.
 _SPAN, _NUMBERS = 2048, 2**20
-# Columns for each row of a sparse block: with fewer rows, merging the sums of all columns
-# takes longer than summing them.
+# Most columns per row of a sparse block: with fewer rows, merging the sums of all columns takes
+# longer than computing them.
 _COLUMNS_A_ROW = 16
-# Rows of the sample whose mean is the first shift, and how much larger than the scatter the squares
-# about it may be: beyond, the column is summed again about its mean.
+# The first shift is the mean of _SAMPLE rows. A column whose squares about the shift exceed
+# _CANCELLED times its scatter is summed again about its mean.
 _SAMPLE, _CANCELLED = 16, 4.0
-# Where the rows that store nothing in a column have less than one in so many parts of the weight,
-# the difference of all weight and the stored weight has lost digits: it is then summed exactly.
+# If the rows that store nothing in a column have less than 1/_LIGHT of the total weight, the
+# difference of total and stored weight loses digits, so their weight is summed exactly.
 _LIGHT = 64.0
-# Sparse rows are read so often for that, at most: about zero, an entry, and the mean.
+# Most passes over sparse rows: with a shift of zero, then of a stored entry, then of the mean.
 _ROUNDS = 3
+# Fewest values of a dense block for which several threads pay.
 _THREADS_PAY = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns(Centred):
-    """The diagonal of :class:`~princomp.summaries.Moments`, in memory p instead of p².
+    """Moments with only the diagonal of the scatter: p numbers instead of p².
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class Columns(Centred):
 
     @staticmethod
     def block_rows(columns: int, *, sparse: bool = False) -> int:
-        """Rows of a logical block; more where sparse blocks are short compared with the sums."""
+        """Number of rows in a block; more for wide sparse blocks, to reduce the merging."""
         rows = block_rows(columns)
         return rows * max(1, columns // (_COLUMNS_A_ROW * rows)) if sparse else rows
 
@@ -78,7 +79,7 @@ class Columns(Centred):
         Raises
         ------
         NotFiniteError
-            With the place in the block.
+            With the position of the value in the block.
         """
         block, weights = checked_block(block, weights)
         if block.shape[0] == 0:
@@ -109,7 +110,7 @@ class Columns(Centred):
 
 
 def _of_dense(block: FloatArray, weights: Weights) -> Columns:
-    """Sum spans of columns, each on a thread."""
+    """Sum spans of columns on several threads."""
     rows = float(len(block)) if weights is None else float(weights.sum())
     step = max(_SPAN, _NUMBERS // max(len(block), 1))
     spans = [slice(at, at + step) for at in range(0, block.shape[1], step)]
@@ -120,11 +121,11 @@ def _of_dense(block: FloatArray, weights: Weights) -> Columns:
     return Columns(rows, len(block), mean, low, scatter)
 
 
-@np.errstate(all="ignore")  # each thread has its own; _of_dense checks the sums
+@np.errstate(all="ignore")  # each thread has its own error state; _of_dense checks the sums
 def _summed(
     block: FloatArray, weights: Weights, rows: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean in two parts, scatter, and the sums about a shift, of some columns."""
+    """Compute the mean (high and low part), the scatter and the sums about a shift of columns."""
     sample = block[sampled_rows(len(block), _SAMPLE)]
     shift = shift_of(sample.astype(np.float64)).astype(block.dtype)
     sums, squares = sums_about(shift, block, weights)
@@ -142,9 +143,9 @@ def _summed(
 
 
 def _of_sparse(block: CSR, weights: Weights) -> Columns:
-    """One pass over the stored entries, and more for columns whose mean cancels.
+    """Sum in one pass over the stored entries, and in more if the mean of a column cancels.
 
-    Those not stored stand at −mean each.
+    An entry that is not stored is zero, so it contributes −shift to the sums.
     """
     entries = entries_of(block)
     m, p = entries.shape
@@ -177,10 +178,10 @@ def _of_sparse(block: CSR, weights: Weights) -> Columns:
 
 
 def _weight_not_stored(entries: Entries, weights: FloatArray) -> FloatArray:
-    """Weight (p,) of the rows that store nothing in a column, however small it is.
+    """Weight (p,) of the rows that store nothing in a column, accurate even if it is small.
 
-    Weights are split into multiples of a unit, whose sums are exact, and a remainder: differences
-    lose no more than roundings of the remainder.
+    Weights are split into multiples of a unit, whose sums are exact, and remainders, so the
+    differences only have the rounding errors of the remainders.
     """
     m, p = entries.shape
     unit = 2.0 ** (int(np.frexp(weights.max())[1]) + m.bit_length() - 53)
@@ -193,7 +194,7 @@ def _weight_not_stored(entries: Entries, weights: FloatArray) -> FloatArray:
 
 
 def _last_stored(entries: Entries, columns: NDArray[np.intp]) -> FloatArray:
-    """The last entry of some columns that are stored in every row."""
+    """The entries of the last row in ``columns``, which store a value in every row."""
     if not len(columns):
         return np.empty(0)
     values = np.zeros(entries.shape[1])

@@ -1,12 +1,13 @@
 """Dense rows that are centred, scaled and weighted while they are multiplied.
 
-The matrix is ``A = W^½ (X − 1μᵀ) D⁻¹``. The kernels make a little of it at a time in the cache
-and multiply it there, so that every product reads X once and takes no memory of its size.
+The matrix is ``A = W^½ (X − 1μᵀ) D⁻¹``. The kernels form small parts of it in the cache and
+multiply them there, so every product reads X once and needs no copy of it.
 
-The mean is a number of the data's precision, ``high``, and what that leaves, ``low``. The
-first is subtracted, so a large mean never cancels. The second is far below the spread and
-has rank one, ``A = B − r·lowᵀ`` with r the roots of the weights: its share of a product is
-small, and is taken off the product.
+The mean is split into ``high``, in the precision of the data, and the remainder ``low``. ``high``
+is subtracted from the rows before they are multiplied, so a large mean never cancels digits.
+``low`` is far smaller than the spread and makes a term of rank one: ``A = B − r·lowᵀ``, where r
+holds the square roots of the weights. The small contribution of this term is subtracted from the
+product.
 """
 
 from __future__ import annotations
@@ -24,40 +25,40 @@ from princomp.summaries.blocks import Weights
 
 T = TypeVar("T")
 
-# Pieces that threads can share.
+# Number of pieces of rows that is enough for threads to share.
 _SHARED = 4
-# Rows of a piece that a thread takes, or as many as make so many numbers, fewer where there would
-# not be enough pieces: the sums of pieces are added up. 4,000 × 4,000 float32 times 16 vectors
-# takes 22, 19, 18 and 17 ms in 16, 8, 4 and 2 pieces. Columns of a piece, where there are more,
-# or as many as make the fewest numbers.
+# A piece has at least _ROWS rows and, if threads still have enough pieces to share, _FEWEST to
+# _NUMBERS values: fewer pieces mean fewer sums to add up. 4,000 × 4,000 float32 times 16 vectors
+# takes 22, 19, 18 and 17 ms in 16, 8, 4 and 2 pieces. If there are more columns than rows, a piece
+# has at least _COLUMNS columns, or as many as make _FEWEST values.
 _ROWS, _FEWEST, _NUMBERS, _COLUMNS = 256, 2**20, 2**22, 2048
-# Columns of a piece that is met twice while it is in the last cache, at least and at most.
+# Fewest and most columns of a piece that is read twice while it is in the last-level cache.
 _SPAN, _WIDEST = 1024, 4096
-# Bytes of eight rows above which they are too long to be met twice while they are there.
+# If eight rows take more bytes than this, they are too long to be read twice while in the cache.
 _LONG = 2**22
-# Pieces of columns for threads to share evenly, and each is another sum to be added: 1,000 ×
-# 20,000 takes 30 ms in 20 and 27 in 8.
+# Number of pieces of columns: enough for threads to share evenly, but each piece adds another sum.
+# 1,000 × 20,000 takes 30 ms in 20 pieces and 27 ms in 8.
 _PIECES = 8
-# Numbers from how many on several threads pay.
+# Fewest values for which several threads pay.
 _THREADS_PAY = 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class DenseRows:
-    """The matrix A of shape (n, p), for products from both sides.
+    """The matrix A of shape (n, p), for products with A and with Aᵀ.
 
-    Products are in the data's precision, sums over pieces of the rows in float64, and the
-    pieces follow from the shape alone: the bits do not depend on the number of threads.
+    Products are in the precision of the data, and the sums over pieces of rows in float64. The
+    pieces depend only on the shape, so results do not depend on the number of threads, bit for bit.
 
     Parameters
     ----------
     above : Affine of shape (n, p)
-        B: rows less their mean in the precision of the rows.
+        B: the rows minus ``high``, scaled and weighted, in the precision of the rows.
     low : ndarray of shape (p,), optional
-        The rest of the mean, divided by the divisor; None for zero.
+        The remainder of the mean, divided by the divisor; None for zero.
     spare : list of ndarray
-        Buffers of sums of pieces, reused by the next product: touching new memory would cost more
-        than a product.
+        Buffers for the sums of pieces, reused by the next product, because touching new memory
+        would cost more than a product.
     """
 
     above: Affine
@@ -74,7 +75,7 @@ class DenseRows:
         divisor: FloatArray | None,
         weights: Weights,
     ) -> DenseRows:
-        """Build from rows of data (n, p), their mean in two parts, divisors and weights."""
+        """Build from rows of data (n, p), their mean (high and low part), divisors and weights."""
         if divisor is not None and divisor.min(initial=1.0) < np.finfo(data.dtype).tiny:
             data = data.astype(np.float64)  # a subnormal divisor has lost digits
         dtype = data.dtype
@@ -104,12 +105,12 @@ class DenseRows:
 
     @property
     def step(self) -> int:
-        """Vectors that products multiply at once: a cache line of their numbers."""
+        """Number of vectors that products multiply at once: as many as fill a cache line."""
         return LINE // self.dtype.itemsize
 
     @property
     def fused(self) -> bool:
-        """Whether rows are short enough to be multiplied twice while they are in the cache."""
+        """Whether rows are short enough to be read twice while they are in the cache."""
         return 8 * self.shape[1] * self.dtype.itemsize <= _LONG
 
     @property
@@ -189,7 +190,7 @@ class DenseRows:
                 pass
 
     def images(self, vectors: FloatArray) -> FloatArray:
-        """AᵀA @ vectors (p, m), in float64; one pass over X where a few rows fit a cache."""
+        """AᵀA @ vectors (p, m), in float64; in one pass over X if a few rows fit in a cache."""
         p, m = vectors.shape
         if not self._together:
             image = np.zeros((p, m))
@@ -269,9 +270,9 @@ class DenseRows:
 
     @property
     def _together(self) -> bool:
-        """Whether both products of a row are computed at once.
+        """Whether AᵀA is multiplied in one pass: rows are used for both products while in cache.
 
-        Not of a few long ones, such as a block of a stream: pieces of their columns keep all
+        Not for a few long rows, such as a block of a stream: there, pieces of columns keep all
         threads busy, and need no sums that are as long as a row.
         """
         n, p = self.shape
@@ -289,7 +290,7 @@ class DenseRows:
         return _cut(p, max(_COLUMNS, _FEWEST // max(n, 1)))
 
     def _buffer(self, shape: tuple[int, int]) -> FloatArray:
-        """Return zeros, in a spare buffer if there is one."""
+        """Return an array of zeros, in a spare buffer if there is one."""
         try:
             buffer = self.spare.pop()
         except IndexError:
@@ -303,7 +304,7 @@ class DenseRows:
         return numbers if self._roots is None else numbers * self._roots[:, None]
 
     def _taken(self, right: FloatArray) -> FloatArray | None:
-        """``low @ right`` (m,): the excess of each row of B @ right, before its root."""
+        """``low @ right`` (m,): times its root, what each row of B @ right has in excess."""
         return None if self.low is None else (self.low @ right).astype(self.dtype)
 
     def _parts(self, work: Callable[[slice], T], pieces: Iterable[slice]) -> Iterator[T]:
@@ -311,5 +312,5 @@ class DenseRows:
 
 
 def _cut(stop: int, step: int) -> list[slice]:
-    """Slices of ``step`` from 0 to ``stop``."""
+    """Slices of length ``step`` from 0 to ``stop``."""
     return [slice(at, min(at + step, stop)) for at in range(0, stop, step)]

@@ -1,24 +1,25 @@
-"""Products of tall blocks on a device: over few rows, added up in float64."""
+"""Products of tall blocks on a device: of a few rows at a time, added up in float64."""
 
 from __future__ import annotations
 
 from princomp.summaries.space import DeviceArray, Space
 
-# Rows whose products are summed in one call. Equal rows round all one way, so that the error grows
-# with their number: few rows where columns are few. Else four times as many as columns, so that
-# adding the products up stays a small part of the work; the error that is allowed grows alike.
+# Rows whose products are summed in one call. Sums of equal rows all round in one direction, so the
+# error grows with the number of rows: few rows are summed if there are few columns. Otherwise there
+# are four times as many rows as columns, so that adding up the products stays a small part of the
+# work; the allowed error grows at the same rate.
 _FEW_ROWS, _ROWS = 512, 4096
-# Columns of a panel of the scatter: of wide rows only the upper triangle is multiplied.
+# Columns of a panel of the scatter. For wide rows, only panels of the upper triangle are computed.
 _PANEL = 1024
 
 
 def rows_at_a_time(space: Space, p: int) -> int:
-    """Rows of a block: enough that what is done once a block for p × p numbers is little."""
+    """Rows of a block: enough to make the work per block on p × p numbers small."""
     return max(space.numbers // max(p, 1), min(p, _ROWS), 256)
 
 
 def add_gram(space: Space, moved: DeviceArray, total: DeviceArray) -> None:
-    """Add ``movedᵀ moved`` to the upper panels of ``total``."""
+    """Add ``movedᵀ moved`` to the upper panels of ``total`` (p, p)."""
     p = moved.shape[1]
     if p < 2 * _PANEL:
         add_product(space, moved, moved, total)
@@ -35,7 +36,7 @@ def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: Devi
     few = min(max(4 * p, _FEW_ROWS), _ROWS)
     whole = m // few * few
     if whole > few and (whole // few) * p * q <= space.numbers:
-        # Of narrow rows many products are one call.
+        # For narrow rows, one call computes many products.
         lefts = xp.reshape(left[:whole, :], (-1, few, p))
         rights = xp.reshape(right[:whole, :], (-1, few, q))
         stack = xp.matmul(xp.matrix_transpose(lefts), rights)
@@ -50,7 +51,7 @@ def add_product(space: Space, left: DeviceArray, right: DeviceArray, total: Devi
 
 
 def mirror(space: Space, total: DeviceArray) -> None:
-    """The lower half of a symmetric matrix from its upper panels."""
+    """Fill the lower half of a symmetric matrix from its upper panels."""
     p = total.shape[0]
     width = _PANEL if p >= 2 * _PANEL else p
     for start in range(0, p, width):

@@ -1,4 +1,4 @@
-"""Moments whose scatter stays on a device: the covariance route of torch and CuPy arrays."""
+"""Moments with the scatter on a device: the covariance route for torch and CuPy arrays."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ def moments_on(table: DeviceTable, *, drop: bool, precise: bool) -> tuple[Moment
 class DeviceMoments(OnDevice, Moments):
     """Moments with ``scatter`` on a device; their means and diagonal are on the host.
 
-    They merge with Moments of either kind, and the result is on the device. Pickled or saved they
-    are plain Moments: a file or another process has no such device.
+    They merge with Moments on the host or a device, and the result is on this device. When pickled
+    or saved, they become plain Moments, because a file or another process has no such device.
 
     Parameters
     ----------
     rows, count, mean, mean_low, unit, centred
         As in :class:`~princomp.summaries.Moments`.
     scatter : array of shape (p, p)
-        In float64, on the device; it is not changed.
+        In float64, on the device; never changed in place.
     space : Space
         The device.
     diagonal : ndarray of shape (p,)
-        Of the scatter, on the host.
+        Diagonal of the scatter, on the host.
     """
 
     space: Space = None  # type: ignore[assignment]
     diagonal: FloatArray = None  # type: ignore[assignment]
 
-    # Rows on the host are summarised there.
+    # Rows on the host are summarised on the host.
     empty = staticmethod(Moments.empty)
     of = staticmethod(Moments.of)
 
@@ -76,7 +76,7 @@ class DeviceMoments(OnDevice, Moments):
         return self.diagonal
 
     def to_host(self) -> Moments:
-        """Return Moments in this process's memory: p² numbers are copied."""
+        """Return Moments on the host; copies p² numbers."""
         return as_kind(Moments, self, scatter=self.space.get(self.scatter))
 
     def on_same_device(self, other: Moments) -> DeviceMoments:
@@ -88,13 +88,13 @@ class DeviceMoments(OnDevice, Moments):
         return self._with(other, self.space.put(other.scatter))
 
     def _with(self, like: Moments, scatter: DeviceArray, **changed: Any) -> DeviceMoments:
-        """Return moments with this scatter, and the rest from another summary."""
+        """Return moments with this scatter and ``changed`` fields, and the others of ``like``."""
         diagonal = self.space.get(self.space.diagonal(scatter))
         changed |= {"scatter": scatter, "space": self.space, "diagonal": diagonal}
         return as_kind(DeviceMoments, like, **changed)
 
     def merge(self, other: Centred, *, overwrite: bool = False) -> Any:
-        """Moments of the rows of both, on this device; of another kind, as Moments are."""
+        """Moments of the rows of both, on this device; if ``other`` has less detail, its kind."""
         if not isinstance(other, Moments):
             one, other = alike(self, other)
             return one.merge(other)
@@ -115,7 +115,7 @@ class DeviceMoments(OnDevice, Moments):
         Raises
         ------
         ShapeError
-            When more is removed than was there.
+            If ``other`` has more rows than this summary, or rows that were never added.
         """
         remaining = self._without(other)
         if remaining is None:
@@ -123,7 +123,7 @@ class DeviceMoments(OnDevice, Moments):
         rows, count, mean, low, delta, between = remaining
         scatter = self.scatter - self.on_same_device(other).scatter
         self.space.add_outer(scatter, between, self.space.put(delta))
-        # The rounding of the outer product is not symmetric, and may be large in the result.
+        # The rounding errors of the outer product are not symmetric, and may be large here.
         scatter = (scatter + scatter.T) * 0.5
         left = self.space.get(self.space.diagonal(scatter))
         slack = check_remaining_scatter(self, other, left)
@@ -150,7 +150,7 @@ class DeviceMoments(OnDevice, Moments):
     def scaled(self, divisor: FloatArray) -> DeviceMoments:
         """Moments of the rows divided by ``divisor`` (p,), column by column."""
         by = self.space.put(divisor)
-        # One division after the other: their product could overflow or vanish.
+        # Two divisions: the product of two divisors could overflow or underflow.
         scatter = self.scatter / by[:, None] / by
         mean, low = self.mean / divisor, self.mean_low / divisor
         lost = None if self.lost is None else self.lost / divisor / divisor

@@ -1,6 +1,6 @@
-"""Other summaries of rows on a device: extremes, sketches, columns, images of vectors.
+"""Smaller summaries of rows on a device: extremes, sketches, columns, images of vectors.
 
-They are p × m numbers, so they are copied to the host as ordinary summaries.
+They have at most p × m numbers, so they are copied to the host as ordinary summaries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from princomp.summaries.space import DeviceArray, DeviceTable
 def sketch_on(
     table: DeviceTable, kind: SketchOf, *, drop: bool, precise: bool
 ) -> tuple[Sketch, int]:
-    """Sketch all rows: directions are copied to the device, and their products back."""
+    """Sketch all rows: copy the directions to the device, and their products to the host."""
     drawn = directions(table.p, kind.width, kind.seed)
     sums = sums_of(table, drawn, drop=drop, precise=precise)
     if not sums.rows:
@@ -72,7 +72,7 @@ def images_on(
     *,
     drop: bool,
 ) -> FloatArray:
-    """Multiply the scatter of the centred (scaled, weighted) rows with vectors (p, m)."""
+    """Multiply the scatter of the centred (scaled, weighted) rows by vectors (p, m)."""
     space, xp = table.space, table.space.xp
     precision = np.dtype(table.dtype)
     high = np.zeros(table.p) if not columns.centred else columns.mean

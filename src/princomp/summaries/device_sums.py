@@ -1,8 +1,8 @@
-"""Sums and products of rows on a device, block by block: float32 within a block, float64 between.
+"""Sums and products of rows on a device, computed block by block.
 
-A product of few rows is summed in the precision of the data, as in the compiled kernels; their sums
-are added in float64. Nothing is copied to the host before all rows are added, except for rows that
-cannot be read twice.
+Products of a few rows are summed in the precision of the data, as in the compiled kernels; these
+sums are added up in float64. Nothing is copied to the host before all rows are added, except to
+check rows that cannot be read twice.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from princomp.summaries.centred_rows import safe_exponent
 from princomp.summaries.device_gram import add_gram, add_product, mirror, rows_at_a_time
 from princomp.summaries.space import DeviceArray, DeviceBlock, DeviceTable, Space
 
-# Rows whose mean is the first guess, and how much larger than the scatter the squares about
-# that guess may be: beyond, the rows are summed again about their mean.
+# The first shift is the mean of _SAMPLE rows. If the squared distance between shift and mean,
+# summed over the rows, exceeds _CANCELLED times the scatter, rows are summed again about the mean.
 _SAMPLE, _CANCELLED = 256, 4.0
-# Sums of squares that a float32 product may have lost digits of, to the end of its range.
+# Float32 products may have lost digits to underflow if the sum of squares per row is below this.
 _FLOAT32_TINY = 1e-30
 
 
@@ -37,10 +37,10 @@ class Sums:
     rows, count, dropped
         Sum of the weights; rows added; rows left out for missing values.
     shift, offset, squares : ndarray of shape (p,)
-        What was subtracted, the mean after that (their sum is the mean), and the diagonal of the
-        scatter; on the host.
+        What was subtracted from the rows, the mean of the shifted rows (shift + offset is the
+        mean), and the diagonal of the scatter; on the host.
     product : array of shape (p, p) or (p, m), on the device, in float64
-        The scatter, or its product with vectors.
+        The scatter, or the scatter times vectors.
     """
 
     rows: float
@@ -66,18 +66,18 @@ def sums_of(
     ----------
     table : DeviceTable
     right : ndarray of shape (p, m), optional
-        Vectors to multiply the scatter with; the scatter itself by default.
+        Vectors to multiply the scatter by; if None, the scatter itself is computed.
     drop : bool
         Leave out rows with NaN instead of raising.
     precise : bool
         Multiply in float64.
     shift : ndarray of shape (p,), optional
-        What to subtract first: the mean of some of the first rows by default.
+        What to subtract from the rows; by default the mean of a sample of the first block.
 
     Raises
     ------
     NotFiniteError
-        With the row counted over the table, and where sums or squares overflow.
+        For NaN or infinity, with its row in the table, or if sums or squares overflow.
     """
     precise = precise or table.dtype.itemsize == 8
     total = _Total(table, right, drop, np.float64 if precise else np.float32, shift)
@@ -103,7 +103,7 @@ def sums_of(
 
 
 class _Total:
-    """Sums of the rows so far, on the device."""
+    """Sums of the rows added so far, on the device."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class _Total:
             weights = xp.where(kept, weights, xp.zeros_like(weights))
             self._weighed = xp.sum(weights) + (0.0 if self._weighed is None else self._weighed)
             rooted = xp.astype(xp.sqrt(weights), self.work)[:, None]
-            # Both factors of a product get the root, so that it stays symmetric.
+            # Both factors of a product are multiplied by the root, so the product is symmetric.
             self.sums += xp.sum(
                 xp.astype(moved, space.doubles) * weights[:, None], axis=0, dtype=space.doubles
             )
@@ -175,13 +175,13 @@ class _Total:
         self.squares += xp.sum(wide * wide, axis=0, dtype=space.doubles)
 
     def _refuse_now(self, block: DeviceBlock) -> None:
-        """Check rows that cannot be read again while they are here."""
+        """Check a block now, because its rows cannot be read again."""
         if not self.space.all_finite(self.sums):
             error = _fault_in(self.space, block, self.drop)
             raise error or sum_overflow()
 
     def on_host(self) -> tuple[FloatArray, FloatArray]:
-        """Sums and squares (p,), and the numbers of rows, now that all are added."""
+        """Return sums and squares (p,) after the last block, and copy the counts to the host."""
         space = self.space
         if self.right is None:
             mirror(space, self.product)
@@ -197,7 +197,7 @@ class _Total:
         return both[0], both[1]
 
     def left_range(self, sums: FloatArray, squares: FloatArray) -> bool:
-        """Whether squares of float32 may have vanished; columns of one value sum to zero."""
+        """Whether float32 squares may have underflowed, other than those of constant columns."""
         if self.right is not None:
             return bool(safe_exponent(squares, self.precision))
         tiny = squares < _FLOAT32_TINY * max(self.count, 1)
@@ -228,7 +228,7 @@ class _Total:
 def counted_rows(
     space: Space, rows: DeviceArray, weights: DeviceArray, drop: bool
 ) -> tuple[DeviceArray, DeviceArray]:
-    """Which rows of a block count, and which are left out for NaN; None where all count."""
+    """Return which rows of a block count and which are left out for NaN; None if all count."""
     xp = space.xp
     if weights is None and not drop:
         return None, None
@@ -242,10 +242,10 @@ def counted_rows(
 
 
 def _first_shift(space: Space, rows: DeviceArray, kept: DeviceArray) -> tuple[Any, bool]:
-    """Return what to subtract from rows, and whether that is zero.
+    """Return what to subtract from rows, and whether it is zero.
 
-    Rows that lie about zero lose no more than a bit where their mean is taken out of the sums,
-    and a copy of them all is not made.
+    If rows spread around zero, subtracting the mean from the sums instead loses at most one bit,
+    and saves a copy of all rows.
     """
     xp, near = space.xp, _near_mean(space, rows, kept)
     if kept is None:
@@ -256,13 +256,13 @@ def _first_shift(space: Space, rows: DeviceArray, kept: DeviceArray) -> tuple[An
 
 
 def _near_mean(space: Space, rows: DeviceArray, kept: DeviceArray) -> Any:
-    """Return a row near the mean of finite values, exact for constant columns."""
+    """Return a vector (p,) near the mean of the finite values, exact for constant columns."""
     xp = space.xp
     sample, places = _sample(space, rows)
     if kept is None:
         first = sample[0, :]
         return first + xp.mean(sample - first, axis=0)
-    # The first of the rows that count, without copying its index to the host.
+    # Take the first row that counts without copying its index to the host.
     at = xp.argmax(xp.astype(kept, xp.int8))
     first = xp.take(rows, xp.reshape(at, (1,)), axis=0)[0, :]
     moved = sample - first
@@ -279,7 +279,7 @@ def _sample(space: Space, rows: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 
 
 def first_fault(table: DeviceTable, drop: bool) -> NotFiniteError | None:
-    """Return an error for the first invalid value, if there is one, in another pass."""
+    """Search for the first invalid value in another pass; return an error for it, or None."""
     for block in table.blocks(rows_at_a_time(table.space, table.p)):
         if block.rows.shape[0] and (error := _fault_in(table.space, block, drop)):
             return error
@@ -290,7 +290,7 @@ def _fault_in(space: Space, block: DeviceBlock, drop: bool) -> NotFiniteError | 
     xp, rows = space.xp, block.rows
     bad = ~xp.isfinite(rows)
     if drop:
-        # Rows with NaN are dropped, with everything else in them.
+        # Rows with NaN are dropped, so their other values may be infinite.
         bad = bad & ~xp.any(xp.isnan(rows), axis=1)[:, None]
     if block.weights is not None:
         bad = bad & (block.weights > 0)[:, None]

@@ -1,4 +1,4 @@
-"""A Triangle whose factor stays on a device: QR of block after block, nothing squared."""
+"""A Triangle with its factor on a device: QR block by block, without squaring the rows."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from princomp.summaries.triangle import Triangle, panel_length
 class DeviceTriangle(OnDevice, Triangle):
     """A Triangle with ``factor`` on a device; its means are on the host.
 
-    Merged or pickled it is a plain Triangle: factors are small compared with the rows.
+    When merged or pickled, it becomes a plain Triangle: factors are small compared with the rows.
 
     Parameters
     ----------
     rows, count, mean, mean_low, factor, centred
-        As in :class:`~princomp.summaries.Triangle`; the factor is there in float64.
+        As in :class:`~princomp.summaries.Triangle`; the factor is on the device, in float64.
     space : Space
-        Where the factor is.
+        The device.
     """
 
     space: Space = None  # type: ignore[assignment]
@@ -46,7 +46,7 @@ class DeviceTriangle(OnDevice, Triangle):
         return as_kind(Triangle, self, factor=self.space.get(self.factor))
 
     def merge(self, other: Centred) -> Any:
-        """Triangle of the rows of both; of another kind, where ``other`` has less detail."""
+        """Triangle of the rows of both; if ``other`` has less detail, a summary of its kind."""
         return self.to_host().merge(other.to_host() if isinstance(other, Triangle) else other)
 
     def faded(self, factor: float) -> Triangle:
@@ -73,7 +73,7 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
     Raises
     ------
     NotFiniteError
-        With the row counted over the table.
+        For NaN or infinity, with its row in the table, or if sums overflow.
     """
     space, xp, p = table.space, table.space.xp, table.p
     step = max(space.numbers // p, 2 * p)
@@ -95,8 +95,8 @@ def triangle_on(table: DeviceTable, *, drop: bool) -> tuple[Triangle, int]:
         if not added:
             continue
         if shift is None:
-            # The mean of the first block: what is left of large numbers has more digits. It is
-            # taken about a row, which constant columns equal exactly.
+            # Shift by the mean of the first block, so that large numbers lose fewer digits. This
+            # mean is computed about a row, so it is exact for constant columns.
             row = part[int(xp.argmax(weights)) if weights is not None else 0, :]
             shift = row + _mean_of(xp, part - row, weights, weight)
         part = part - shift
@@ -124,7 +124,7 @@ def _mean_of(xp: Any, part: DeviceArray, weights: DeviceArray, weight: float) ->
 
 
 def _compressed(space: Space, parts: list[DeviceArray]) -> Any:
-    """At most 2p rows with the same product RᵀR."""
+    """Return at most 2p rows R with the same product RᵀR."""
     rows = space.xp.concat([part for part in parts if part.shape[0]], axis=0)
     p = rows.shape[1]
     if rows.shape[0] <= 2 * p:
@@ -139,7 +139,7 @@ def _compressed(space: Space, parts: list[DeviceArray]) -> Any:
 
 
 def _factored(space: Space, matrix: Any) -> Any:
-    """R of the QR factorisation of a matrix, or of each in a stack."""
+    """R of the QR factorisation of a matrix, or of each matrix in a stack."""
     if space.triangle is not None:
         return space.triangle(matrix)
     return space.xp.linalg.qr(matrix, mode="reduced")[1]

@@ -26,7 +26,7 @@ class Extremes:
     rows : float
         Sum of the weights.
     low, high : ndarray of shape (p,)
-        In the units of the data; +inf and −inf without rows.
+        In the units of the data; +inf and −inf if there are no rows.
     """
 
     rows: float

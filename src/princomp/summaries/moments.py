@@ -1,4 +1,4 @@
-"""Moments: rows, mean and scatter (Chan, Golub & LeVeque 1983)."""
+"""Moments: number of rows, mean and scatter (Chan, Golub & LeVeque 1983)."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ from princomp.summaries.columns import Columns
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments(Centred):
-    """Rows, mean and scatter of the rows seen: the covariance route.
+    """Number, mean and scatter of the rows seen: the covariance route.
 
     Parameters
     ----------
     rows : float
-        Sum of the weights; the number of rows without weights.
+        Sum of the weights, or the number of rows if there are no weights.
     count : int
-        Rows that were added, each at least once: the rank of the scatter is at most
-        ``count − 1``.
+        Number of rows that were added; a row of any weight above 0 counts once. The rank of the
+        scatter is at most ``count − 1``.
     mean, mean_low : ndarray of shape (p,)
         Column means in the units of the data, as an unevaluated sum of two doubles.
     scatter : ndarray of shape (p, p)
-        Σ w (x − mean)(x − mean)ᵀ, never divided.
+        Σ w (x − mean)(x − mean)ᵀ, not divided by the number of rows.
     unit : float
-        Unit roundoff of the coarsest product that went in.
+        Unit roundoff of the least precise product in the scatter.
     centred : bool
         False after :meth:`about_origin`.
     lost : ndarray of shape (p,), optional
@@ -57,7 +57,7 @@ class Moments(Centred):
 
     Notes
     -----
-    Moments form a group: ``a.merge(b).remove(b)`` is ``a``, to rounding.
+    Moments form a group: ``a.merge(b).remove(b)`` equals ``a`` up to rounding.
 
     Examples
     --------
@@ -97,14 +97,14 @@ class Moments(Centred):
         block : ndarray or CSR array of shape (m, p)
             float32 or float64; it is not changed.
         weights : ndarray of shape (m,), optional
-            Frequencies: weight 2 is the row twice.
+            Frequencies: a row of weight 2 counts as two rows.
         precise : bool
             Multiply float32 rows in float64.
 
         Raises
         ------
         NotFiniteError
-            With the place in the block.
+            With the position of the value in the block.
         """
         block, weights = checked_block(block, weights)
         if block.shape[0] == 0:
@@ -117,7 +117,7 @@ class Moments(Centred):
 
     @staticmethod
     def adds_in_place(p: int, *, sparse: bool = False) -> bool:
-        """Whether blocks of ``p`` columns are added in place, one by one."""
+        """Whether blocks of ``p`` columns are added in place with :meth:`add`, one by one."""
         return p >= wide.WIDE and not sparse
 
     @staticmethod
@@ -126,7 +126,7 @@ class Moments(Centred):
     ) -> Moments:
         """Add the rows of a block to ``moments``, which is overwritten.
 
-        The scatter is valid above its diagonal only, until ``to_host()``.
+        Until ``to_host()``, only the diagonal and upper triangle of the scatter are valid.
         """
         block, weights = checked_block(block, weights)
         if block.shape[0] == 0:
@@ -140,7 +140,7 @@ class Moments(Centred):
         return cls(rows, len(mean) + 1, mean.copy(), np.zeros_like(mean), scatter)
 
     def on_same_device(self, other: Moments) -> Moments:
-        """Copy another summary to the device of this one: here, to the host."""
+        """Copy another summary to the device of this one, here to the host."""
         return other.to_host()
 
     def converted(self, other: Centred) -> Moments:
@@ -158,7 +158,7 @@ class Moments(Centred):
         return product
 
     def merge(self, other: Centred, *, overwrite: bool = False) -> Any:
-        """Moments of the rows of both; of another kind, where ``other`` has less detail.
+        """Moments of the rows of both; if ``other`` has less detail, a summary of its kind.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class Moments(Centred):
         Raises
         ------
         ShapeError
-            When more is removed than was there.
+            If ``other`` has more rows than this summary, or rows that were never added.
         """
         if type(other) is not Moments:
             return other.on_same_device(self).remove(other)
@@ -195,7 +195,7 @@ class Moments(Centred):
         rows, count, mean, low, delta, between = remaining
         scatter = self.scatter - other.scatter
         add_outer(scatter, between, delta)
-        # The rounding of the outer product is not symmetric, and may be large in the result.
+        # The rounding errors of the outer product are not symmetric, and may be large here.
         scatter = (scatter + scatter.T) * 0.5
         slack = check_remaining_scatter(self, other, scatter.diagonal())
         lost = lost_by_removing(self, other, scatter.diagonal())
@@ -231,7 +231,7 @@ class Moments(Centred):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Upper(Moments):
-    """Moments that blocks are added to: the upper triangle of a scatter, and memory for a block."""
+    """Moments to which blocks are added: upper triangle of the scatter, and memory for a block."""
 
     memory: FloatArray | None = None
 
@@ -244,7 +244,7 @@ class _Upper(Moments):
 def _added(
     moments: Moments, block: FloatArray, weights: Weights, precise: bool, threads: int | None = None
 ) -> _Upper:
-    """Add a block in place, once all of it is known to be in range."""
+    """Add a block in place, after checking that all of it is in range."""
     memory = moments.memory if isinstance(moments, _Upper) else None
     packed = wide.packed(block, weights, precise=precise, memory=memory, threads=threads)
     if packed.answer != native.DONE:

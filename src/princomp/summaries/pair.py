@@ -30,7 +30,7 @@ class Pair:
 
 
 class PairOf:
-    """Makes pairs of two kinds of summary."""
+    """A kind of summary that computes a :class:`Pair` of two other kinds."""
 
     complete_only = True
 
@@ -39,7 +39,7 @@ class PairOf:
         self.block_rows = first.block_rows
 
     def adds_in_place(self, p: int, *, sparse: bool = False) -> bool:
-        """Whether blocks are added in place: as those of the first kind."""
+        """Whether blocks are added in place, which depends on the first kind."""
         return added_in_place(self.first, p, sparse=sparse)
 
     def empty(self, p: int) -> Pair:

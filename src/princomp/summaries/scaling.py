@@ -1,4 +1,4 @@
-"""Divisors of the columns: a measure of their spread, or given numbers."""
+"""Divisors for scaling the columns: a measure of their spread, or given numbers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def divisors(
     names: Names = None,
     constant: str | None = None,
 ) -> FloatArray | None:
-    """Return what the columns are divided by (p,), or None.
+    """Return the divisors of the columns (p,), or None if they are not scaled.
 
-    With ``constant="zero"`` or ``"drop"`` constant columns are divided by 1: centred they are
-    zero, and have no part in any component. None is for estimators without this parameter.
+    With ``constant="zero"`` or ``"drop"``, constant columns are divided by 1: they are zero after
+    centring, so no component depends on them. Estimators without this parameter pass None.
 
     Raises
     ------
     ConstantColumnError
-        Naming the columns without spread.
+        If columns are constant; names them.
     NotAvailableError
-        For a range that was not kept.
+        If scaling by range is asked for and the fit did not keep the ranges.
     NotFiniteError
-        Where squares overflow, or were so small that float64 lost digits of them.
+        If squares overflow, or are so small that they lost digits in float64.
     """
     if scale is None:
         return None

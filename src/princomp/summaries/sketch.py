@@ -1,8 +1,8 @@
-"""Sketch: rows, mean, column scatter and the scatter times a random matrix.
+"""Sketch: number of rows, mean, column scatter and the scatter times a random matrix.
 
 J. A. Tropp, A. Yurtsever, M. Udell, V. Cevher, "Fixed-rank approximation of a positive-
 semidefinite matrix from streaming data" (NIPS 2017). The product Y = SΩ is linear in the
-scatter S, so it merges as the scatter does, in p·l numbers instead of p².
+scatter S, so sketches can be merged like scatters, with p·l numbers instead of p².
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from princomp.summaries.centred import (
 from princomp.summaries.centred_rows import CentredRows, safe_exponent
 from princomp.summaries.columns import Columns
 
-# Numbers of a block of wide rows: enough rows that the p × l product pays for being read
-# and written once a block, few enough that a block stays tens of megabytes. Sparse rows are
-# short, so it takes more of them, and a share of the columns where there are very many: at
-# 1,000,000 columns and 100 stored a row, 40,960 rows take 3.8 s of a pass in blocks of 4,096, and
-# 0.6 as one.
+# Numbers in a block of wide rows: enough rows to justify reading and writing the p × l product
+# once per block, few enough that a block takes only tens of megabytes. Sparse rows are short, so a
+# block has at least _SPARSE_ROWS rows, and one row per _SHARE columns up to _MOST_ROWS: with
+# 1,000,000 columns and 100 stored values per row, 40,960 rows take 3.8 s of a pass in blocks of
+# 4,096 rows, and 0.6 s as one block.
 _WIDE_NUMBERS, _FEWEST_ROWS = 2**22, 32
 _SPARSE_ROWS, _MOST_ROWS, _SHARE = 4096, 65_536, 16
-# Rows of a p × l array that are worked on at a time.
+# Rows of a p × l array that are processed at a time.
 _PANEL = 2**14
 
 
 def wide_block_rows(columns: int, *, sparse: bool = False) -> int:
-    """Rows of a logical block where p × l numbers are added up for each."""
+    """Number of rows in a block of wide rows, for summaries that add p × l numbers per block."""
     least = max(_SPARSE_ROWS, min(columns // _SHARE, _MOST_ROWS)) if sparse else _FEWEST_ROWS
     wanted = max(_WIDE_NUMBERS // max(columns, 1), least)
     return 1 << (wanted.bit_length() - 1)
@@ -51,8 +51,8 @@ def wide_block_rows(columns: int, *, sparse: bool = False) -> int:
 def directions(p: int, width: int, seed: int) -> FloatArray:
     """Draw Ω: Gaussian directions (p, width), the same on any machine for the same seed.
 
-    They are kept in float32: their precision does not matter, but every block must meet the same
-    numbers.
+    They are float32, because their precision does not matter as long as every block is multiplied
+    by the same numbers.
     """
     drawn = np.random.default_rng(seed).standard_normal((p, width), dtype=np.float32)
     drawn.flags.writeable = False
@@ -61,28 +61,28 @@ def directions(p: int, width: int, seed: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sketch(Centred):
-    """Rows, mean, column scatter and SΩ of the rows seen, for p too large for p².
+    """Number, mean, column scatter and SΩ of the rows seen, for p too large for a p × p scatter.
 
     Parameters
     ----------
     rows, count, mean, mean_low, centred
         As in :class:`~princomp.summaries.Moments`.
     column_scatter : ndarray of shape (p,)
-        Diagonal of the scatter, exact: the total variance is known.
+        Diagonal of the scatter. It is exact, not sketched, so the total variance is known.
     product : ndarray of shape (p, l)
         Scatter times the directions.
     seed : int
-        Of the directions. Sketches of unequal seeds do not merge.
+        Seed of the directions. Sketches with different seeds cannot be merged.
     unit : float
-        Unit roundoff of the coarsest product that went in.
+        Unit roundoff of the least precise product in the sketch.
     divisor : ndarray of shape (p,), optional
-        After :meth:`scaled`: the sketch is then one of D⁻¹SD⁻¹ in the directions DΩ.
+        Diagonal of D after :meth:`scaled`: this is then a sketch of D⁻¹SD⁻¹ in the directions DΩ.
     lost : ndarray of shape (p,), optional
         As in :class:`~princomp.summaries.Moments`.
 
     Notes
     -----
-    Like Moments a group: ``a.merge(b).remove(b)`` is ``a``, to rounding.
+    Like Moments, sketches form a group: ``a.merge(b).remove(b)`` equals ``a`` up to rounding.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Sketch(Centred):
 
     @property
     def directions(self) -> FloatArray:
-        """Ω, which the scatter is multiplied with (p, l)."""
+        """Ω (p, l), the directions by which the scatter is multiplied."""
         return self.directions_of(slice(None))
 
     def directions_of(self, part: slice) -> FloatArray:
@@ -125,7 +125,7 @@ class Sketch(Centred):
 
     @property
     def columns(self) -> Columns:
-        """Mean and scatter of each column alone."""
+        """Mean and scatter of each column, without the product."""
         return as_kind(Columns, self)
 
     def converted(self, other: Centred) -> Sketch:
@@ -135,7 +135,7 @@ class Sketch(Centred):
         return self._of(columns, product=product, unit=other.unit, lost=other.lost)
 
     def _of(self, columns: Columns, **changes: Any) -> Sketch:
-        """Return a sketch of other rows, which ``columns`` summarises."""
+        """Return a sketch with the rows, mean and column scatter of ``columns``."""
         known = {one.name: getattr(columns, one.name) for one in fields(columns)}
         return replace(self, **known, **changes)
 
@@ -159,7 +159,7 @@ class Sketch(Centred):
         return self._of(columns, product=product, unit=unit, lost=lost)
 
     def _add_outer(self, factor: float, vector: FloatArray, into: FloatArray) -> None:
-        """Add ``factor · v vᵀΩ`` in place, without a copy of the size of either."""
+        """Add ``factor · v vᵀΩ`` in place, without a temporary array of the size of Ω."""
         drawn, divisor = directions(self.p, self.width, self.seed), self.divisor
         weighted = vector if divisor is None else vector * divisor
         panels = range(0, self.p, _PANEL)
@@ -176,7 +176,7 @@ class Sketch(Centred):
         Raises
         ------
         ShapeError
-            When more is removed than was there.
+            If ``other`` has more rows than this summary, or rows that were never added.
         """
         self._check_alike(other)
         remaining = self._without(other)
@@ -233,7 +233,7 @@ class Sketch(Centred):
 
 
 class SketchOf:
-    """Makes sketches in ``width`` directions of a seed: a kind of summary."""
+    """A kind of summary that computes sketches in ``width`` directions drawn with ``seed``."""
 
     complete_only = True
     block_rows = staticmethod(wide_block_rows)
@@ -252,23 +252,23 @@ class SketchOf:
         Raises
         ------
         NotFiniteError
-            With the place in the block.
+            With the position of the value in the block.
         """
         return self.add(self.empty(block.shape[1]), block, weights, precise=precise)
 
     @staticmethod
     def adds_in_place(p: int, *, sparse: bool = False) -> bool:
-        """Whether blocks are better added in place: always."""
+        """Whether blocks are added in place with :meth:`add`: always."""
         return True
 
     def add(
         self, sketch: Sketch, block: Block, weights: Weights = None, *, precise: bool = False
     ) -> Sketch:
-        """Add the rows of a block to ``sketch``, whose p × l numbers are overwritten."""
+        """Add the rows of a block to ``sketch``, whose product is overwritten."""
         block, weights = checked_block(block, weights)
         if block.shape[0] == 0:
             return sketch
-        # In C order for the compiled kernels; so the bits do not depend on the memory layout.
+        # In C order for the compiled kernels, so results do not depend on the memory layout.
         block = block if is_sparse(block) else native.plain_rows(block)
         if precise:
             block = block.astype(np.float64, copy=False)

@@ -1,7 +1,7 @@
-"""Arrays of other libraries: their namespace, the device, and copies there and back.
+"""Arrays of other libraries: their namespace, their device, and copies to and from the host.
 
-Nothing here imports such a library: an engine makes a :class:`Space` of the arrays it was
-given, and all arithmetic on them is written against the array API standard.
+Nothing here imports such a library: an engine makes a :class:`Space` for the arrays it was
+given, and all arithmetic on them uses only the array API standard.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from princomp.linalg import FloatArray
 
-# An array of another library, or a scalar of it: the array API standard has no types.
+# An array or a scalar of another library: the array API standard defines no types for them.
 DeviceArray: TypeAlias = Any
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """An array namespace and a device of it.
+    """An array namespace and one of its devices.
 
     Parameters
     ----------
     xp : module
-        Of the array API standard.
+        Namespace of the array API standard.
     device : object
-        In the namespace's terms.
+        A device of the namespace.
     name : str
-        For messages, such as ``"cuda:0"``.
+        Name in messages, such as ``"cuda:0"``.
     to_host : callable
-        Maps an array there to a NumPy array.
+        Converts an array on the device to a NumPy array.
     numbers : int
-        Of a block of rows that is worked on at a time.
+        Size of a block of rows, in numbers, that is processed at a time.
     exact : callable
-        A context in which float32 products keep all their bits.
+        Returns a context manager in which products use full float32 precision.
     triangle : callable, optional
-        The R of a QR factorisation, where the namespace can do without Q.
+        Returns the R of a QR factorisation, if the namespace can compute it without Q.
     free : callable
-        Bytes that are free on the device; None where it shares this process's memory.
+        Returns the free memory of the device in bytes, or None if it shares the memory of the
+        host.
     """
 
     xp: Any
@@ -55,16 +56,16 @@ class Space:
 
     @property
     def doubles(self) -> Any:
-        """float64 of the namespace."""
+        """The float64 dtype of the namespace."""
         return self.xp.float64
 
     def dtype(self, dtype: DTypeLike) -> Any:
-        """Return the precision of the namespace for one of NumPy."""
+        """Return the dtype of the namespace, float32 or float64, for a dtype of NumPy."""
         return self.xp.float32 if np.dtype(dtype).itemsize == 4 else self.xp.float64
 
     def put(self, array: ArrayLike, dtype: DTypeLike = np.float64) -> DeviceArray:
         """Copy a host array to the device."""
-        # In C order and writeable: libraries differ in how they take other arrays.
+        # In C order and writeable: libraries differ in whether they accept other arrays.
         host = np.require(array, dtype=dtype, requirements=["C", "W"])
         return self.xp.asarray(host, device=self.device)
 
@@ -74,11 +75,11 @@ class Space:
         return host
 
     def zeros(self, *shape: int) -> DeviceArray:
-        """Zeros in float64."""
+        """Return zeros on the device, in float64."""
         return self.xp.zeros(shape, dtype=self.doubles, device=self.device)
 
     def same(self, other: Space) -> bool:
-        """Whether arrays of both can be added."""
+        """Whether both are the same device, so that their arrays can be added."""
         return self.xp is other.xp and bool(self.device == other.device)
 
     def diagonal(self, matrix: DeviceArray) -> DeviceArray:
@@ -86,7 +87,7 @@ class Space:
         return self.xp.reshape(matrix, (-1,))[:: matrix.shape[0] + 1]
 
     def add_outer(self, matrix: DeviceArray, factor: float, vector: DeviceArray) -> None:
-        """Add ``factor · vector vectorᵀ`` in place, some rows at a time."""
+        """Add ``factor · vector vectorᵀ`` to ``matrix`` in place, some rows at a time."""
         size = vector.shape[0]
         panel = max(1, self.numbers // max(size, 1))
         for start in range(0, size, panel):
@@ -95,12 +96,12 @@ class Space:
             part += (factor * vector[start:stop])[:, None] * vector[None, :]
 
     def all_finite(self, array: DeviceArray) -> bool:
-        """Whether there is no NaN and no infinity; one number is copied to the host."""
+        """Whether there is no NaN and no infinity; copies one number to the host."""
         return bool(self.xp.all(self.xp.isfinite(array)))
 
 
 class DeviceBlock(NamedTuple):
-    """Consecutive rows on a device, in their own precision, and their weights."""
+    """Consecutive rows on a device, in the precision of the data, and their weights."""
 
     start: int
     rows: DeviceArray
@@ -108,16 +109,16 @@ class DeviceBlock(NamedTuple):
 
 
 class DeviceTable(Protocol):
-    """Rows (n, p) on a device, as summaries see them."""
+    """Rows (n, p) on a device, as summaries read them."""
 
     p: int
     dtype: np.dtype[Any]
-    # Whether its blocks can be read again.
+    # Whether the blocks can be read again.
     repeatable: bool
 
     @property
     def space(self) -> Space:
-        """Where the rows are."""
+        """The device of the rows."""
 
     def blocks(self, step: int) -> Iterator[DeviceBlock]:
         """Blocks of at most ``step`` rows, in order."""

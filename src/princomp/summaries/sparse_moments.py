@@ -1,4 +1,4 @@
-"""Sums and products of a block of CSR rows, nothing made dense but full columns and p × p."""
+"""Sums and products of a block of CSR rows; only full columns and the scatter are dense."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from princomp.kernels import csr, entries_of, misled, products, shift_of
 from princomp.linalg import FloatArray, column_sums
 from princomp.summaries.blocks import CSR, Weights
 
-# A column can hide its spread under its mean where the rows that store a value have more than
-# this share of the weight: it is shifted like a dense one. Below it, the mean's share of the raw
-# sum of squares is at most one half.
+# If the rows that store a value in a column have more than this share of the weight, the mean may
+# be so large that the spread is lost to cancellation: the column is shifted like a dense one. Below
+# this share, the mean contributes at most half of the raw sum of squares.
 _FULL_COLUMN = 0.5
 
 
-@np.errstate(over="ignore", invalid="ignore")  # shows in the sums
+@np.errstate(over="ignore", invalid="ignore")  # the sums show overflow and NaN
 def sparse_sums(
     block: CSR, weights: Weights, *, instructions: str = ""
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-    """Raw sums of shifted rows.
+    """Compute sums and sums of products of rows about a shift.
 
     Parameters
     ----------
     block : CSR array of shape (m, p)
         float32 or float64.
     weights : ndarray of shape (m,), optional
-        Above zero.
+        Positive weights.
     instructions : str, optional
-        Of the kernels, another set than the one in use.
+        Instruction set for the kernels, other than the one in use.
 
     Returns
     -------
     rows : float
         Sum of the weights.
     shift : ndarray of shape (p,)
-        Near the mean in columns that store a value for most of the weight, zero in the others.
+        Near the mean in full columns, which store a value for most of the weight; zero in others.
     sums : ndarray of shape (p,)
-        Σ w (x − shift); not finite where a value is not.
+        Σ w (x − shift); not finite where a value is not finite.
     scatter : ndarray of shape (p, p)
         Σ w (x − shift)(x − shift)ᵀ.
 
     Raises
     ------
     DataError
-        An index that is no column, or rows that do not follow one another.
+        If an index is not a valid column, or the row ends (``indptr``) do not ascend.
     """
     if not block.has_canonical_format:
-        block = block.copy()  # what a person handed over stays as it is
+        block = block.copy()  # do not change the user's array
         block.sum_duplicates()
     entries = entries_of(block)
     m, p = entries.shape
@@ -68,7 +68,7 @@ def sparse_sums(
                 break
             near = near + sums[full] / rows
         shift[full] = near
-        # Against the full columns the others stay unshifted: their own shift is zero.
+        # In products with full columns, the other columns are not shifted: their shift is zero.
         cross, _ = csr.backward(entries, moved, factor=weights, instructions=instructions)
         scatter[:, full] = cross
         scatter[full, :] = cross.T

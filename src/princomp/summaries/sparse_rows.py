@@ -1,11 +1,11 @@
-"""Sparse rows as a centred, scaled, weighted matrix to multiply with, never formed.
+"""Sparse rows as a centred, scaled and weighted matrix for products, which is never formed.
 
-The matrix is ``A = W^½ (X − 1μᵀ) D⁻¹``. The scale goes to the vectors, the weights to the
-products of each row, and the mean is taken off these: (X − 1μᵀ)Q = XQ − 1(μᵀQ). So X itself
-is multiplied, in place.
+The matrix is ``A = W^½ (X − 1μᵀ) D⁻¹``. The kernels multiply the sparse X itself: the vectors are
+divided by the scale, the mean is subtracted from the product, (X − 1μᵀ)Q = XQ − 1(μᵀQ), and each
+row of the product is multiplied by the root of its weight.
 
-A mean that is large compared with the spread would cancel there. Columns that have one hold a value
-in nearly every row, so they are few, and storing them centred takes no more than they took.
+If a mean is large compared with the spread, this subtraction cancels digits. Such columns store a
+value in nearly every row, so there are few of them, and storing them centred takes no more memory.
 """
 
 from __future__ import annotations
@@ -23,41 +23,43 @@ from princomp.kernels import Entries, csr, entries_of
 from princomp.linalg import LINE, FloatArray, empty, in_order, scratch
 from princomp.summaries.blocks import CSR, Weights
 
-# A mean that exceeds this many standard deviations would cancel in an implicit product.
+# Columns are centred explicitly if their mean exceeds this many standard deviations.
 _MEAN_DOMINATES = 3.0
-# Products of rows are centred afterwards where that costs at most so many roundoffs of the
-# largest eigenvalue.
+# AAᵀ is computed without centring and centred afterwards if that adds an error of at most this many
+# unit roundoffs of the largest eigenvalue.
 _CENTRED_AFTER = 2.0**10
-# Rows of a product of rows with themselves that are made at a time, where they are not.
+# Rows of AAᵀ that are centred at a time; otherwise, unit vectors that AAᵀ is multiplied by at a
+# time.
 _UNITS = 256
-# Columns that are added at a time, and products from how many on several threads pay.
+# Rows of a product that are added at a time, and the fewest multiplications for which several
+# threads pay.
 _CHUNK, _THREADS_PAY = 2**12, 2**19
 
 
 def full_columns(mean: FloatArray, variances: FloatArray) -> NDArray[np.intp]:
-    """Indices of the columns whose mean would cancel in an implicit product.
+    """Indices of the columns whose mean is so large that implicit centring would cancel digits.
 
-    They hold a value in nearly every row, so there are few of them, and centring them
-    explicitly costs no more than storing them did.
+    They store a value in nearly every row, so there are few of them, and storing them centred
+    takes no more memory.
     """
     return np.flatnonzero(mean**2 > _MEAN_DOMINATES**2 * variances)
 
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """The matrix A of shape (n, p), for products from both sides.
+    """The matrix A of shape (n, p), for products with A and with Aᵀ.
 
-    Products are in float64; where rows and vectors are both float32 and there is no scale,
-    those of :meth:`images`, :meth:`add_images` and :meth:`row_images` are in float32.
+    Products are in float64, except that :meth:`images`, :meth:`add_images` and :meth:`row_images`
+    multiply in float32 if rows and vectors are both float32 and there is no scale.
 
     Parameters
     ----------
     rows : CSR array of shape (n, p)
-        X, with the columns centred whose mean would cancel.
+        X, after centring the columns of :func:`full_columns`.
     entries : Entries
-        Its parts.
+        The arrays of ``rows``.
     mean : ndarray of shape (p,)
-        Mean that is still to be subtracted, not scaled.
+        Mean that is still to be subtracted, in the units of the data.
     divisor : ndarray of shape (p,), optional
         Diagonal of D.
     weights : ndarray of shape (n,), optional
@@ -84,7 +86,7 @@ class SparseRows:
         Raises
         ------
         DataError
-            An index that is no column, or rows that do not follow one another.
+            If an index is not a valid column, or the row ends (``indptr``) do not ascend.
         """
         full = full_columns(mean, variances)
         if full.size:
@@ -110,7 +112,7 @@ class SparseRows:
 
     @property
     def step(self) -> int:
-        """Vectors that products multiply at once: a cache line of their numbers."""
+        """Number of vectors that products multiply at once: as many as fill a cache line."""
         return LINE // self.coarsest.itemsize
 
     @cached_property
@@ -133,7 +135,7 @@ class SparseRows:
         if "_by_columns" not in self.__dict__:
             self._add(csr.backward(self.entries, left, factor=self._roots), into)
             return
-        # Where the columns lie one after the other, nothing is scattered.
+        # With a copy by columns, each column of X writes to one row of the product.
         columns, mean = self._by_columns
         rooted, shift = self._rooted(left)
 
@@ -149,7 +151,7 @@ class SparseRows:
     def images(self, vectors: FloatArray) -> FloatArray:
         """AᵀA @ vectors (p, m), in float64, in one pass over the rows.
 
-        Widths that are multiples of 16 (32 in float32) are the quickest on two threads.
+        On two threads it is fastest if m is a multiple of 16 (of 32 in float32).
         """
         return self._finished(self._image(vectors))
 
@@ -160,7 +162,7 @@ class SparseRows:
     def row_images(self, vectors: FloatArray) -> FloatArray:
         """AAᵀ @ vectors (n, m), in float64, in one pass over the columns.
 
-        The first call keeps a copy of the rows by columns.
+        The first call makes a copy of the rows in CSC order and keeps it.
         """
         columns, mean = self._by_columns
         rooted, shift = self._rooted(vectors)
@@ -173,7 +175,8 @@ class SparseRows:
         columns, mean = self._by_columns
         n = self.shape[0]
         products, _ = csr.scatter(columns)
-        # (X − 1μᵀ)(X − 1μᵀ)ᵀ = XXᵀ − (Xμ)1ᵀ − 1(Xμ)ᵀ + μᵀμ, each sum with its mirror image.
+        # (X − 1μᵀ)(X − 1μᵀ)ᵀ = XXᵀ − (Xμ)1ᵀ − 1(Xμ)ᵀ + μᵀμ: both middle terms are added first, so
+        # that the result is symmetric.
         across = np.array(csr.backward(columns, mean[:, None])[0][:, 0])
         squared, panels = float(mean @ mean), range(0, n, _UNITS)
         for start in panels:
@@ -202,7 +205,7 @@ class SparseRows:
         return Entries(values, turned.indices, turned.indptr, (p, n)), mean
 
     def _rooted(self, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """W^½ @ vectors in their precision, and the sums of its columns in float64."""
+        """W^½ @ vectors in their precision, and its column sums in float64."""
         rooted = vectors if self._roots is None else vectors * self._roots[:, None]
         rooted = rooted.astype(vectors.dtype, copy=False)
         return rooted, np.ones(len(rooted)) @ rooted.astype(np.float64, copy=False)
@@ -219,19 +222,19 @@ class SparseRows:
         return csr.images(self.entries, right, shift=self.mean @ right, factor=self.weights)
 
     def _finished(self, sums: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """Return D⁻¹ (Z − μ sᵀ) from sums about zero, Z and s."""
+        """Return D⁻¹ (Z − μ sᵀ) from Z and s, as returned by ``csr.images``."""
         image = empty(sums[0].shape)
         for part, centred in self._centred(sums):
             image[part] = centred
         return image
 
     def _add(self, sums: tuple[FloatArray, FloatArray], into: FloatArray) -> None:
-        """Add D⁻¹ (Z − μ sᵀ) to ``into``, of any memory order."""
+        """Add D⁻¹ (Z − μ sᵀ) to ``into``, which may be in any memory order."""
         for part, centred in self._centred(sums):
             into[part] += centred
 
     def _centred(self, sums: tuple[FloatArray, FloatArray]) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield D⁻¹ (Z − μ sᵀ), some of its rows at a time."""
+        """Yield D⁻¹ (Z − μ sᵀ), a slice of its rows at a time."""
         product, total = sums
         for start in range(0, len(product), _CHUNK):
             part = slice(start, start + _CHUNK)
@@ -244,7 +247,7 @@ class SparseRows:
 def with_centred_columns(
     data: Any, full: NDArray[np.intp], mean: FloatArray, mean_low: FloatArray
 ) -> Any:
-    """CSR rows (n, p) with some of their columns centred and stored in every row, in float64."""
+    """Return CSR rows (n, p) in float64, with the columns ``full`` centred and fully stored."""
     n, p = data.shape
     dense = (data[:, full].toarray() - mean[full]) - mean_low[full]
     kept = np.ones(p, dtype=bool)

@@ -1,4 +1,4 @@
-"""Conversion of summaries to arrays and plain values, for files, and back."""
+"""Conversion of summaries to arrays and plain values for files, and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS: dict[str, Any] = {
 
 
 def pack(summary: Any, prefix: str = "", kinds: dict[str, Any] = KINDS) -> tuple[Any, Any]:
-    """Return arrays by prefixed name, and a document of plain values."""
+    """Return the arrays of a summary by prefixed name, and a dictionary of its plain values."""
     if isinstance(summary, Pair):
         arrays, first = pack(summary.first, prefix + "first.", kinds)
         more, second = pack(summary.second, prefix + "second.", kinds)
@@ -48,7 +48,7 @@ def unpack(
     Raises
     ------
     KeyError, TypeError
-        When the arrays and values are not those of a summary.
+        If the arrays and values are not those of a summary.
     """
     if values["kind"] == "pair":
         return Pair(

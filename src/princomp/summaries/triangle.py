@@ -1,4 +1,4 @@
-"""Triangle: rows, mean and a factor of the scatter (Benson, Gleich & Demmel 2013)."""
+"""Triangle: number of rows, mean and a factor of the scatter (Benson, Gleich & Demmel 2013)."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from princomp.summaries.blocks import (
 )
 from princomp.summaries.centred import Centred, alike, lost_by_both
 
-# Fewest rows that are factored at a time. LAPACK adds products one by one: where the first is
-# large and others are equal, 65,536 rows of 3 columns lose 1,600 units of a variance, panels of 256
-# lose 200 and panels of 128 lose 65. They stay in the cache and take half the time, 0.9 of it from
-# 64 columns on, and 1.6 times that of one column.
+# Fewest rows that are factored at a time. LAPACK adds products one by one: if the first is large
+# and the others are equal, factoring 65,536 rows of 3 columns at once loses 1,600 units of roundoff
+# in a variance, panels of 256 rows lose 200, and panels of 128 lose 65. Panels stay in the cache
+# and take half the time, but 0.9 of it from 64 columns on, and 1.6 times as long for one column.
 _PANEL = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triangle(Centred):
-    """Rows, mean and R with RᵀR = scatter: the SVD route, which squares nothing.
+    """Number of rows, mean and R with RᵀR = scatter: the SVD route, which never squares the rows.
 
     Parameters
     ----------
     rows, count, mean, mean_low, centred
         As in :class:`~princomp.summaries.Moments`.
     factor : ndarray of shape (r, p)
-        At most 2p rows: the centred rows themselves while they are so few, else the
-        triangle of their QR factorisation with a diagonal that is not negative.
+        R, with at most 2p rows: the centred rows themselves if there are so few, otherwise the
+        triangular factor of their QR factorisation, with a nonnegative diagonal.
     unit : float
-        Above EPS where only the product RᵀR is known, to this unit roundoff.
+        Greater than EPS if only the product RᵀR is known; then its unit roundoff.
     lost : ndarray of shape (p,), optional
-        Where only the product is known, as of a factor made from the eigenpairs of squared rows:
-        its error is at most xᵀ diag(lost) x in any direction x.
+        Error of RᵀR if only this product is known, for example if R was made from the eigenpairs
+        of a scatter: at most xᵀ diag(lost) x in any direction x.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Triangle(Centred):
     lost: FloatArray | None = None
 
     detail = 3
-    # A factorisation needs several copies of a block, and gains nothing from a larger one.
+    # A factorisation needs several copies of a block and does not gain from larger blocks.
     block_rows = staticmethod(panel_rows)
 
     @classmethod
@@ -79,7 +79,7 @@ class Triangle(Centred):
         Raises
         ------
         NotFiniteError
-            With the place in the block.
+            With the position of the value in the block.
         """
         block, weights = checked_block(block, weights)
         if block.shape[0] == 0:
@@ -114,7 +114,7 @@ class Triangle(Centred):
 
     @property
     def scatter(self) -> FloatArray:
-        """RᵀR (p, p): squaring loses what lies below √eps of the largest singular value."""
+        """RᵀR (p, p): squaring loses singular values below √eps times the largest one."""
         scatter: FloatArray = self.factor.T @ self.factor
         return scatter
 
@@ -124,7 +124,7 @@ class Triangle(Centred):
         return product
 
     def merge(self, other: Centred) -> Any:
-        """Triangle of the rows of both; of another kind, where ``other`` has less detail."""
+        """Triangle of the rows of both; if ``other`` has less detail, a summary of its kind."""
         if not isinstance(other, Triangle):
             one, other = alike(self, other)
             return one.merge(other)
@@ -156,13 +156,13 @@ class Triangle(Centred):
 
 
 def panel_length(p: int) -> int:
-    """Rows of ``p`` columns that are factored at a time."""
+    """Number of rows of ``p`` columns that are factored at a time."""
     return max(_PANEL, 4 * p)
 
 
 def _compressed(rows: FloatArray) -> FloatArray:
-    """At most 2p rows with the same product RᵀR; ``rows`` may be overwritten."""
-    # Fewer rows than that are no smaller as a triangle, and a factorisation less exact.
+    """Return at most 2p rows with the same product RᵀR; ``rows`` may be overwritten."""
+    # For so few rows, a triangle is hardly smaller, and a factorisation adds rounding errors.
     if len(rows) <= 2 * rows.shape[1]:
         return rows
     panel = panel_length(rows.shape[1])

@@ -22,7 +22,7 @@ from princomp.linalg import FloatArray, eigh, eigh_top
 # rate, in units of the deviation of a column.
 CLOSE = 1e-8
 MOST = 5000
-# Below this share of eigenvectors only these are computed.
+# If fewer than this share of the eigenvectors are needed, only those are computed.
 _FEW = 0.2
 
 Divisor = Callable[[FloatArray], FloatArray | None]
@@ -35,7 +35,7 @@ class Step(NamedTuple):
     ----------
     mean, divisor : ndarray of shape (p,)
     fit : ndarray of shape (m, p)
-        For the rows with holes, in the units of the data.
+        Fit to the rows with missing cells, in the units of the data.
     squares : float
         Weighted sum of squared residuals over all cells, also the filled ones, in the units of
         the analysis.
@@ -146,7 +146,7 @@ def fill_by_em(
         found = fit(table)
         old, new = table[holes], found.fit[inside]
         moved = (new - old) / found.divisor[columns]
-        # Holes do not count: subtract their residuals.
+        # Missing cells do not count: subtract their residuals.
         objective = max(found.squares - float(share @ (moved * moved)), 0.0)
         if monitor is not None:
             monitor(objective)
@@ -168,7 +168,7 @@ def _spread(found: Step, table: FloatArray, weights: FloatArray | None) -> float
 
 
 def has_converged(change: float, before: float) -> bool:
-    """Whether a change, and further ones at its rate, are below ``CLOSE``."""
+    """Whether a change, and the sum of further ones at the same rate, are below ``CLOSE``."""
     if change == 0.0:
         return True
     rate = change / before

@@ -23,8 +23,9 @@ def with_cells_filled(rows: FloatArray, fitted: Fitted, method: str) -> FloatArr
     """Fill the missing cells of rows (n, p), in a copy if there are any.
 
     ``"em"``: the conditional mean given the known cells, under components shrunk as in the fit;
-    a row of the fit gets the same cells as there. ``"nipals"``: the cells of the least-squares
-    scores, the shortest ones if they are not unique. A row without any known cell stays empty.
+    a row of the fit gets the same cells as there. ``"nipals"``: the reconstruction from
+    least-squares scores, those of smallest norm if they are not unique. A row without any known
+    cell stays empty.
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ def shrinkage(
     Parameters
     ----------
     squares : ndarray of shape (q,)
-        Squared singular values, descending, or a multiple of them: at least the first k. One
-        more bounds the noise.
+        Squared singular values, descending, or a multiple of them: at least the first k. The
+        next one, if given, is an upper bound of the noise.
     left_out : float
         Sum of those beyond the first k, in the same units.
     rows : float

@@ -21,9 +21,9 @@ from princomp.linalg import FloatArray, in_words, memory_limit, one_blas_thread
 from princomp.summaries import Columns, Extremes, Names, Weights, divisors, is_sparse
 
 METHODS = ("em", "nipals")
-# Arrays of the size of the table: in float64, centred, its mask, and products.
+# Arrays of the size of the table in memory: a float64 copy, a centred copy, a mask and products.
 _COPIES = 4
-# Range of the largest value in which squares keep their digits.
+# If the largest absolute value is outside this range, squares lose digits.
 _RANGE = (1e-130, 1e130)
 # For fewer numbers the free memory of the system is not checked.
 _LARGE = 2**23
@@ -155,7 +155,7 @@ def _fill(
 
 
 def _refuse_extremes(table: FloatArray, holes: NDArray[np.bool_], method: str) -> None:
-    """Refuse numbers whose squares, or the sums of these, leave the range of float64."""
+    """Refuse numbers whose squares, or sums of squares, leave the range of float64."""
     largest = float(np.abs(table, where=~holes, out=np.zeros_like(table)).max())
     if largest and not _RANGE[0] <= largest <= _RANGE[1]:
         raise DataError(
@@ -229,7 +229,7 @@ def _divisors(
     names: Names,
     constant: str,
 ) -> FloatArray | None:
-    """Compute the divisors of the columns of a table; with NaN in it from its known cells."""
+    """Compute the divisors of the columns of a table: if it has NaN, from ``known`` cells."""
     if scale is None:
         return None
     columns = Columns.of(table, weights) if known is None else known

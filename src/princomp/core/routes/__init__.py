@@ -1,12 +1,12 @@
-"""Routes: each one way from rows to a spectrum, one a file.
+"""Routes: the ways from rows to a spectrum, one per file.
 
-base        what they share: the protocol, the fit in progress, and how a route ends
-small       the shortest one, for a table of one block
+base        the protocol of a route, and how a route ends
+small       the shortest route, for a table of one block
 moments     a scatter: its decomposition, or a search in it
 triangle    a QR factorisation
-centred     what the next three share: rows in memory, multiplied without a scatter
+centred     shared by the next three: rows in memory, multiplied without a scatter
 row_gram    n × n products of the rows
-lanczos     a search
+lanczos     a search by products with the rows
 randomized  random directions
 krylov      a search by passes over blocks of rows
 sketch      one pass over wide rows

@@ -17,10 +17,10 @@ Summary: TypeAlias = Moments | Triangle | Columns | Sketch
 
 
 class Cost(NamedTuple):
-    """What a route takes: bytes beyond the data (an estimate of the peak), and passes."""
+    """Cost of a route: estimated peak memory in bytes beyond the data, and number of passes."""
 
     memory: int
-    passes: int | None = 1  # None where the route repeats them until a residual is met
+    passes: int | None = 1  # None if passes are repeated until residuals are small
 
     def fits(self, problem: Problem) -> bool:
         """Whether this is within the memory limit."""
@@ -36,14 +36,14 @@ class Solution(NamedTuple):
     scale: FloatArray | None
     notes: tuple[str, ...] = ()  # for the plan
     decision: Decision | None = None  # of the rule that chose k
-    solver: str | None = None  # where it is not the one of the route
+    solver: str | None = None  # if it is not the one of the route
 
 
 class Abandoned(NamedTuple):
-    """A route that gave up, why, and the route that takes over.
+    """An abandoned route: notes on why, and its successor.
 
-    ``summary`` is what the other route can solve without another pass; ``precise`` says that its
-    products are to be made in float64.
+    ``summary`` lets the successor solve without another pass; ``precise`` tells it to compute
+    products in float64.
     """
 
     notes: tuple[str, ...]
@@ -62,10 +62,10 @@ class Route(Protocol):
     solver: str
 
     def applies(self, problem: Problem) -> str:
-        """Why ``svd_solver="auto"`` may take this route; empty where it may not."""
+        """Why ``svd_solver="auto"`` may take this route; empty if it may not."""
 
     def cost(self, problem: Problem) -> Cost:
-        """Memory and passes."""
+        """Estimate memory and passes."""
 
     def solve(self, fit: FitContext) -> Solution | Abandoned:
         """Read the rows and solve, or hand over to another route."""

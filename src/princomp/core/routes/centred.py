@@ -1,4 +1,4 @@
-"""Rows in memory that routes multiply without a scatter: centred, scaled, in a safe range."""
+"""Centred and scaled rows in memory, for routes that multiply rows without forming a scatter."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from princomp.linalg import default_threads
 from princomp.solvers import Spectrum, completed
 from princomp.summaries import CentredRows, Columns, Weights, checked_block, safe_exponent
 
-# Bytes that a thread holds of dense rows while it multiplies them: the longest panel and what
-# becomes of it.
+# Bytes that a thread holds while it multiplies dense rows: the longest panel and its centred copy.
 _PANEL = 2**24
 
 
@@ -30,7 +29,7 @@ class CentredFit:
     ----------
     rows : CentredRows
     columns, summary : Columns
-        Of ``rows``, and of the rows as they were given.
+        Summaries of ``rows`` and of the rows as given.
     count : ComponentCount
     """
 
@@ -55,19 +54,19 @@ class CentredFit:
         return CentredRows.of(rows, mean, low, variances, divisor, weights)
 
     def sample(self, every: int) -> CentredRows:
-        """One in so many rows, in a copy."""
+        """Return a copy of one row in ``every``."""
         fit = self._fit
         weights = None if fit.weights is None else fit.weights[::every]
         return self._centred(fit.rows[::every].copy(), weights)
 
     def components(self, spectrum: Spectrum, *, complete: bool = True) -> int | None:
-        """The number of components, or None when more variances are needed to say."""
+        """Return the number of components, or None if more variances are needed to decide."""
         return self.count(spectrum.times_power(2 * self._exponent), complete=complete)
 
     def grown(self, truncated: Callable[[int], Spectrum | None]) -> Solution | None:
-        """The result of a solver that finds some components, asked for more until they do.
+        """Ask a truncated solver for more components until they are enough; return the result.
 
-        None where the solver gives up.
+        None if the solver gives up.
         """
         count = self.count
         size = min(count.most, FIRST_GUESS) if count.exact is None else max(count.exact, 1)
@@ -91,7 +90,7 @@ class CentredFit:
 
 
 def drop_rows(fit: FitContext, *, weightless: bool = True) -> None:
-    """Leave out rows that do not count: incomplete ones and, where asked, those of weight zero."""
+    """Leave out incomplete rows if the request drops them, and rows of weight zero if asked to."""
     if fit.request.drop:
         fit.rows, fit.weights, fit.dropped = drop_incomplete(fit.rows, fit.weights)
     if weightless:
@@ -99,7 +98,7 @@ def drop_rows(fit: FitContext, *, weightless: bool = True) -> None:
 
 
 def panels_in_flight(problem: Problem) -> int:
-    """Bytes that threads take which centre a panel of rows each, or all of sparse rows."""
+    """Bytes for threads that each centre a panel of dense rows, or for a copy of sparse rows."""
     if problem.stored is not None:
         return 12 * problem.stored
     numbers = problem.rows * problem.columns * problem.itemsize

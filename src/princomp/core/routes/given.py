@@ -1,4 +1,4 @@
-"""No route of ours: components that another library computed."""
+"""A placeholder route for components that another library computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GIVEN"]
 
 
 class GivenRoute:
-    """Components that were given; it is never chosen for a fit."""
+    """Components of another library; never chosen for a fit."""
 
     summary, solver = "columns", "given"
 
@@ -28,7 +28,7 @@ class GivenRoute:
         return Cost(0, 0)
 
     def solve(self, fit: FitContext) -> Solution:
-        """Refuse, since nothing is to be solved."""
+        """Refuse, since there is nothing to solve."""
         raise NotAvailableError(
             "given components cannot be fitted to rows", hint="use another svd_solver"
         )

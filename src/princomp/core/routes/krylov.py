@@ -1,4 +1,4 @@
-"""The route of wide rows that are read block by block: fused passes to a residual."""
+"""The route for wide rows that are read block by block: passes until residuals are small."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from princomp.linalg import FloatArray, in_words, one_blas_thread
 from princomp.solvers import ImagesOf, block_width, completed, room_for, solve_blocks
 from princomp.summaries import Sketch, SketchOf, safe_exponent, wide_block_rows
 
-# Products smaller than this have lost digits to the end of the range.
+# Smaller products have lost digits to underflow.
 _FLOAT32_LEAST, _FLOAT64_LEAST = 1e-31, 1e-292
-# Components that memory is planned for where no number of them is wanted.
+# Number of components that memory is planned for if no number is given.
 _PLANNED = 64
 
 
@@ -29,7 +29,7 @@ class KrylovRoute:
     summary, solver = "columns", "krylov"
 
     def applies(self, problem: Problem) -> str:
-        """For streamed rows that can be read again, where a scatter is too much."""
+        """For streamed rows that can be read again, if a scatter is too large."""
         p = problem.columns
         whole = problem.wants_few(p) or isinstance(problem.wanted, float)
         if problem.held or not problem.repeatable or not whole:
@@ -37,7 +37,7 @@ class KrylovRoute:
         return self.reason(problem)
 
     def reason(self, problem: Problem) -> str:
-        """What a plan says of this route."""
+        """The reason for this route in a plan."""
         p = problem.columns
         why = "block Krylov search: passes over the rows until the residual is small"
         if problem.stored is None and ENGINE_COLUMNS.get(problem.engine, p) < p:
@@ -49,7 +49,7 @@ class KrylovRoute:
         return Cost(search_memory(problem), None)
 
     def solve(self, fit: FitContext) -> Solution:
-        """One pass for the means and a first block, and one for each product."""
+        """Make one pass for the means and a first block, and one for each product."""
         request, problem = fit.request, fit.problem
         if problem.held:
             drop_rows(fit, weightless=False)
@@ -103,14 +103,14 @@ class KrylovRoute:
 
 
 def _first_size(wanted: int | float | str | None, p: int) -> int:
-    """Components that a search begins with."""
+    """Number of components with which a search begins."""
     return max(wanted, 1) if isinstance(wanted, int) else min(p, FIRST_GUESS)
 
 
 def _start(sketch: Sketch, product: FloatArray, single: bool) -> FloatArray:
-    """The first block: the scatter times random directions, or these where that left the range."""
+    """The first block: the scatter times random directions, or only these if it left the range."""
     largest = float(np.abs(sketch.product).max(initial=0.0))
-    # Below the second, what vanished may have been most of it.
+    # Most of a product below the smallest safe size may have been lost to underflow.
     if np.isfinite(largest) and largest > (_FLOAT32_LEAST if single else _FLOAT64_LEAST):
         return product
     return sketch.directions_of(slice(None))
@@ -131,14 +131,14 @@ def _check_memory(problem: Problem, found: int, size: int) -> None:
 
 
 def search_memory(problem: Problem) -> int:
-    """Bytes of a search by products with blocks of wide rows."""
+    """Bytes that a search by products with blocks of wide rows takes."""
     p, (planned, width, fixed) = problem.columns, _fixed(problem)
     space = room_for(planned, p, krylov_room(problem)) + width
     return fixed + p * (space + 2 * planned) * 8
 
 
 def krylov_room(problem: Problem) -> int | None:
-    """Vectors of a search space that fit in the limit, or None where there is none."""
+    """Number of vectors of a search space that fit in the memory limit; None without a limit."""
     if problem.limit is None:
         return None
     planned, width, fixed = _fixed(problem)
@@ -146,7 +146,7 @@ def krylov_room(problem: Problem) -> int | None:
 
 
 def _fixed(problem: Problem) -> tuple[int, int, int]:
-    """Components planned for, vectors of a block, and the bytes that any search takes."""
+    """Planned number of components, vectors per block, and the bytes that any search takes."""
     p = problem.columns
     planned = problem.wanted if isinstance(problem.wanted, int) else _PLANNED
     width = block_width(planned, p)
@@ -154,7 +154,7 @@ def _fixed(problem: Problem) -> tuple[int, int, int]:
 
 
 def wide_blocks(problem: Problem) -> int:
-    """Bytes of blocks of wide rows on their way: queued, and one centred."""
+    """Bytes of the blocks of wide rows in memory: queued ones, and one that is centred."""
     rows = wide_block_rows(problem.columns)
     if problem.stored is None or not problem.rows:
         return 6 * rows * problem.columns * problem.itemsize

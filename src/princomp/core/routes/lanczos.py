@@ -1,4 +1,4 @@
-"""The route of large tables: a search by products with the rows, given up where others pay."""
+"""The route for large tables: a search by products with rows, abandoned if others are faster."""
 
 from __future__ import annotations
 
@@ -38,18 +38,22 @@ from princomp.solvers import (
     wide_block,
 )
 
-# ROW_PRODUCTS_SHARE: n × n products of n rows take as long as n times this many products of
-# the rows with 16 vectors, or twice as many with 8: 10 with 16 at 1,000 × 20,000 in float32, 20
-# with 8 in float64.
+# The unit of these constants is a product of all rows with a block of 16 vectors, or two products
+# with blocks of 8.
+# ROW_PRODUCTS_SHARE: the n × n products of the rows take as long as ROW_PRODUCTS_SHARE · n
+# products with blocks. Measured at 1,000 × 20,000: 10 with 16 vectors in float32, 20 with 8 in
+# float64.
 ROW_PRODUCTS_SHARE = 1 / 100
-# SCATTER_SHARE: the scatter of p columns and all its variances take as long as this share of p
-# products with 16 vectors, or twice as many with 8: 65 with 16 at 20,000 × 2,000 in float32, more
-# at 4,000². A search that is expected to take more is given up.
+# SCATTER_SHARE: the scatter of p columns and all its variances take as long as SCATTER_SHARE · p
+# products with blocks. Measured: 65 with 16 vectors at 20,000 × 2,000 in float32, more at 4,000².
+# A search that is expected to take longer is abandoned.
 SCATTER_SHARE = 1 / 30
-# SCATTER_SUM, SCATTER_PRODUCT: summing that scatter takes as long as p times SCATTER_SUM of those
-# products and those before; a search in it then takes SCATTER_PRODUCT · p/n of one instead of
-# each. Of 20,000 × 2,000 the sum takes 24 with 16 in float32 and 38 with 8 in float64; the noise,
-# given up after 4 or 9 products or never, takes 1.8, 2.3 and 1.8 s, and 2.7, 2.8 and 3.7 s.
+# SCATTER_SUM, SCATTER_PRODUCT: summing the scatter takes as long as SCATTER_SUM · p products with
+# blocks plus those made before the search is abandoned. In a search in the scatter, each product
+# then takes SCATTER_PRODUCT · p/n of the time. At 20,000 × 2,000 the sum takes 24 products with 16
+# vectors in float32 and 38 with 8 in float64. There, a search in pure noise that is abandoned
+# after 4 products, after 9 or never takes 1.8, 2.3 and 1.8 s in float32, and 2.7, 2.8 and 3.7 s in
+# float64.
 SCATTER_SUM, SCATTER_PRODUCT = 1 / 120, 1.5
 
 
@@ -59,7 +63,7 @@ class LanczosRoute:
     summary, solver = "columns", "lanczos"
 
     def applies(self, problem: Problem) -> str:
-        """For few components of large tables, and where nothing else fits."""
+        """For few components of large tables, and if nothing else fits in memory."""
         n, p = problem.rows, problem.columns
         if not problem.held:
             return ""
@@ -87,13 +91,13 @@ class LanczosRoute:
         return Cost(panels_in_flight(problem) + side * room * 8 + 3 * k * (n + p) * 8, None)
 
     def solve(self, fit: FitContext) -> Solution | Abandoned:
-        """One pass for the means, and one or two for each product."""
+        """Make one pass for the means, and one or two for each product."""
         request = fit.request
         with one_blas_thread():
             centred = CentredFit(fit)
             problem, tol = request.problem(fit.rows), request.tol
             if request.solver == "auto" and not tol:
-                # What the precision of the rows allows as they were given.
+                # The smallest residual that the precision of the given rows allows.
                 tol = FEWEST_UNITS * float(np.finfo(fit.rows.dtype).eps)
             if shares_by_search(problem):
                 return _share(fit, centred, tol)
@@ -108,7 +112,7 @@ class _Successor(NamedTuple):
 
 
 def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
-    """What takes over from a search that is expected to take too long, if anything may."""
+    """Return the rule for abandoning a search that takes too long, and its successor, if any."""
     if problem.solver != "auto" or problem.stored is not None:
         return None
     n, p, exact = problem.rows, problem.columns, centred.count.exact
@@ -124,7 +128,7 @@ def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
         other = f"{p:,}² products of columns"
         saved = 1.0 - SCATTER_PRODUCT * p / n
         if route is SCATTER_SEARCH and saved > 0.0:
-            # A search goes on in the scatter, where its products take so much less.
+            # The search continues in the scatter, where each product saves this share of its time.
             most = min(most, SCATTER_SUM * p / blocks / saved)
     if not possible or not route.cost(problem).fits(problem):
         return None
@@ -136,7 +140,7 @@ def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
 def _some(
     fit: FitContext, centred: CentredFit, tol: float, successor: _Successor | None
 ) -> Solution | Abandoned:
-    """A search for a number of components, from where one in a sample of many rows leads."""
+    """Search for a number of components; for many rows, start from a search in a sample."""
     rows, exact, start = centred.rows, centred.count.exact, None
     patience = None if successor is None else successor.patience
     every = sample_step(*rows.shape)
@@ -162,7 +166,7 @@ def _some(
 
 
 def _share(fit: FitContext, centred: CentredFit, tol: float) -> Solution | Abandoned:
-    """The components of a fraction, unless they are too many, as a sample may show."""
+    """Search for the components of a fraction, unless a sample or the search finds too many."""
     rows, columns, share = centred.rows, centred.columns, centred.count.share
     assert share is not None
     p, every = columns.p, sample_step(*rows.shape)

@@ -1,6 +1,7 @@
-"""Routes through a scatter: one pass over the rows, then its eigenpairs.
+"""Routes through a scatter: one pass over the rows, then eigenpairs of the scatter.
 
-All of them by a decomposition, or a few by a search that gives way to the decomposition.
+A decomposition computes all of them. A search computes a few, and is abandoned for the
+decomposition if it would take longer.
 """
 
 from __future__ import annotations
@@ -24,31 +25,34 @@ from princomp.solvers import (
 )
 from princomp.summaries import DeviceMoments, Moments, block_rows, handful, panel_rows
 
-# LANCZOS_COLUMNS, LANCZOS_SHARE: on a scatter in memory, block Lanczos takes 0.08 of the time of
-# eigh at p = 2,000 and k = 10 where variances fall as 1/i, 0.3 at k = 40, and 0.5 on the noise of
-# 20,000 rows; at p = 1,000 it is no quicker. It gives k variances where eigh gives all p, and
-# gives way to it where nothing stands out.
+# LANCZOS_COLUMNS, LANCZOS_SHARE: from this many columns on, and if at most this share of the
+# components is wanted, the eigenpairs of a scatter are found by block Lanczos. For p = 2,000 and
+# variances that fall as 1/i, it takes 0.08 of the time of eigh for k = 10 and 0.3 for k = 40; for
+# the noise of 20,000 rows, 0.5. For p = 1,000 it is not faster. It gives only k variances, where
+# eigh gives all p, and is abandoned for eigh if no few components dominate.
 LANCZOS_COLUMNS, LANCZOS_SHARE = 1_500, 0.02
-# SCATTER_COLUMNS: a 10,000² scatter is 800 MB; past it rows are multiplied instead.
+# SCATTER_COLUMNS: a 10,000² scatter takes 800 MB; for more columns, rows are multiplied instead.
 SCATTER_COLUMNS = 10_000
-# SPARSE_SCATTER: at 20,000 rows, 1% stored, k = 10, the scatter takes 0.28, 0.61 and
-# 0.93 of the time of Lanczos for 300, 1,000 and 2,000 columns.
+# SPARSE_SCATTER: for sparse rows with at most this many columns, the scatter is faster than
+# Lanczos. With 20,000 rows, 1% of the values stored and k = 10, it takes 0.28, 0.61 and 0.93 of
+# the time for 300, 1,000 and 2,000 columns.
 SPARSE_SCATTER = 2_000
-# ENGINE_COLUMNS: the same where it is an engine's tasks that hold scatters, several in a process:
-# 4,000² are 128 MB, of which a Spark task holds four, and as many tasks as it has processors.
-# Beyond, products with the rows are quicker than a scatter in tiles where they converge: 7
-# passes over 20,000 × 6,000 with 20 strong directions take a quarter of its time, for k = 10.
+# ENGINE_COLUMNS: the limit for a scatter in the tasks of an engine. A 4,000² scatter takes 128 MB;
+# a Spark task holds four of them, and a process runs as many tasks as it has processors. For more
+# columns, products with the rows are faster than a scatter in tiles if they converge: 7 passes
+# over 20,000 × 6,000 with 20 strong directions take a quarter of its time, for k = 10.
 ENGINE_COLUMNS = {"Spark": 4_000}
-# SEARCH_COLUMNS, SEARCH_SHARE: from so many columns a search by products with the rows is
-# quicker than a scatter, as long as so small a share of the components is wanted. On 20,000 ×
-# 2,000 float32 it takes 92, 134 and 208 ms for k = 10 where directions stand out, where variances
-# fall as 1/i² and as 1/i, 495 for k = 40 of the last; the scatter takes 750 to 850. The 86
-# components of a fraction take 246 ms by products and 541 by the scatter, in float64 596 and 1,000.
+# SEARCH_COLUMNS, SEARCH_SHARE: from this many columns on, and if at most this share of the
+# components is wanted, a search by products with the rows is faster than a scatter. On 20,000 ×
+# 2,000 in float32 with k = 10, it takes 92 ms if a few directions dominate, 134 ms if variances
+# fall as 1/i², and 208 ms if they fall as 1/i (495 ms for k = 40); the scatter takes 750 to 850
+# ms. For a fraction that needs 86 components, products take 246 ms and the scatter 541 ms; in
+# float64, 596 and 1,000 ms.
 SEARCH_COLUMNS, SEARCH_SHARE = 1_500, 0.04
-# Scatters held at once while a block is added to one and it is solved.
+# Number of scatters in memory while rows are added to one and it is solved.
 _SCATTERS = 8
-# A covariance is given up for a more exact route when a wanted variance is within this
-# factor of what it can resolve: one digit.
+# A scatter is abandoned for a more exact route if a wanted variance is less than this many times
+# its resolution: about one digit.
 _RESOLVED = 16.0
 
 
@@ -58,7 +62,7 @@ class MomentsRoute:
     summary, solver = "moments", "eigh"
 
     def applies(self, problem: Problem) -> str:
-        """Where rows are at least as many as columns, and few columns where rows are sparse."""
+        """For at least as many rows as columns; for sparse rows, only if columns are few."""
         if not problem.held:
             few = _few_of_many(problem)
             return "" if few else "one pass over the rows, block by block"
@@ -78,21 +82,21 @@ class MomentsRoute:
         n, p = problem.rows, problem.columns
         step = block_rows(p)
         rows, threads, queued = rows_in_flight(problem, step)
-        # Each thread holds a block that it read and copies of a panel, or the kernel's chunk;
-        # blocks that were read wait for a thread, and sums for their turn.
+        # Each thread holds a block and copies of a panel, or the kernel's chunk. Other blocks wait
+        # for a thread, and sums wait to be merged in order.
         held = 2 * 8 * min(rows, panel_rows(p)) * p
         if name_in_use() != "numpy":
             held = chunk_bytes(rows, p)
         blocks = threads * held + queued * problem.itemsize * rows * p
         waiting = (threads + 2) * handful(step, p) if not n or n > step else 1
         if Moments.adds_in_place(p, sparse=problem.stored is not None):
-            # All threads work on one block instead, and the next one is read meanwhile.
+            # All threads work on one block while the next one is read.
             blocks = packed_bytes(rows, p) + min(queued, 2) * problem.itemsize * rows * p
             waiting = 1
         return Cost(problem.reader + blocks + (waiting + 4) * p * p * 8)
 
     def solve(self, fit: FitContext) -> Solution | Abandoned:
-        """One pass and a decomposition, unless it does not resolve a wanted variance."""
+        """Make one pass and decompose; hand over if a wanted variance is not resolved."""
         moments = fit.summarise(Moments, "moments")
         scale, ready, count = fit.analyse(moments)
         spectrum, notes, solver = _decomposed(ready, count, fit)
@@ -103,10 +107,10 @@ class MomentsRoute:
         return self._if_exact_enough(fit, solution)
 
     def _if_exact_enough(self, fit: FitContext, found: Solution) -> Solution | Abandoned:
-        """The solution, unless a wanted variance is below what the products of the rows resolve.
+        """Return the solution, or hand over if products of rows do not resolve a wanted variance.
 
-        float32 products are redone in float64, which resolves all that float32 data hold;
-        float64 products give way to the triangle, which squares nothing.
+        Products in float32 are redone in float64, which resolves everything in float32 data. After
+        products in float64, the triangle takes over, which squares nothing.
         """
         moments, spectrum = found.summary, found.spectrum
         assert isinstance(moments, Moments)
@@ -127,12 +131,12 @@ class MomentsRoute:
 
 
 class ScatterSearch(MomentsRoute):
-    """A search for a few eigenpairs of a large scatter, given up where none stand out."""
+    """A search for a few eigenpairs of a large scatter, abandoned if none of them dominate."""
 
     summary, solver = "moments", "lanczos"
 
     def applies(self, problem: Problem) -> str:
-        """Where few components of many columns are wanted."""
+        """For few components of many columns."""
         if not _few_of_many(problem):
             return ""
         if not problem.held:
@@ -142,7 +146,7 @@ class ScatterSearch(MomentsRoute):
         return f"n ≥ p, one pass; k is far below p = {problem.columns:,}"
 
     def solve(self, fit: FitContext) -> Solution | Abandoned:
-        """One pass and a search in the scatter."""
+        """Make one pass and search in the scatter."""
         request, moments = fit.request, fit.summarise(Moments, "moments")
         scale, ready, count = fit.analyse(moments)
         k = count.exact
@@ -163,9 +167,10 @@ class ScatterSearch(MomentsRoute):
 def _decomposed(
     ready: Moments, count: ComponentCount, fit: FitContext
 ) -> tuple[Spectrum, tuple[str, ...], str | None]:
-    """All variances and the wanted axes; for a fraction of many columns, those that make it up.
+    """Compute all variances and the wanted axes; for a fraction, only the components it needs.
 
-    Also a note for the plan and the name of the solver, where it was a search.
+    The search for a fraction is used for many columns. Then a note for the plan and the name of
+    the solver are returned as well.
     """
     wanted = count.of_all if count.exact is None else count.exact
     if isinstance(ready, DeviceMoments):
@@ -180,51 +185,51 @@ def _decomposed(
 
 
 def unresolved(spectrum: Spectrum, k: int, summary: Moments) -> bool:
-    """Whether the last component, or the mean of those left out, is near the resolution."""
+    """Whether the last variance, or the mean of those left out, is near the resolution."""
     needed = _RESOLVED * spectrum.resolution
     if needed == 0.0 or not k:
         return False
     if k < len(spectrum.variances) and spectrum.variances.item(k) > needed * (summary.p - k):
-        return False  # as most often
+        return False  # the most frequent case
     limit, columns, variances = summary.rank_limit, summary.p, spectrum.variances
     last = variances[min(k, limit) - 1]
     if last > needed and k >= limit:
         return False
     noise = needed * (columns - k)
-    # The first variance left out is less than all of them, and most often enough.
+    # The first variance left out is at most their sum, and usually large enough.
     noise_resolved = (k < min(limit, len(variances)) and variances[k] > noise) or (
         spectrum.left_out(k, limit) > noise
     )
     if last > needed and noise_resolved:
         return False
-    # The zeros of columns without spread are exact: no route resolves them better.
+    # The zero variances of constant columns are exact: no route resolves them better.
     rank = min(limit, int(np.count_nonzero(summary.column_scatter)))
     return bool(variances[min(k, rank) - 1] <= needed) or (k < rank and not noise_resolved)
 
 
 def is_tall(problem: Problem) -> bool:
-    """Whether a scatter is smaller than the rows, or needed all the same."""
+    """Whether a scatter is smaller than the rows, or needed anyway."""
     n, p = problem.rows, problem.columns
     return n >= p or (problem.wanted == "mle" and p <= SCATTER_COLUMNS)
 
 
 def why_search(problem: Problem) -> str:
-    """Why products with tall dense rows are quicker than summing their scatter, if they are."""
+    """Why products with tall dense rows are faster than their scatter; empty if they are not."""
     p = problem.columns
     if p < SEARCH_COLUMNS:
         return ""
     if problem.wants_few(p if p > SCATTER_COLUMNS else SEARCH_SHARE * p):
         return f"few components: a search is faster than p² = {p:,}² products"
-    # What takes over from the search for a share must fit.
+    # The scatter that takes over from a search for a share must fit in memory.
     if shares_by_search(problem) and MOMENTS.cost(problem).fits(problem):
         return f"few components may have the share: a search is faster than p² = {p:,}² products"
     return ""
 
 
 def shares_by_search(problem: Problem) -> bool:
-    """Whether products with the rows may find the few components of a fraction.
+    """Whether a search by products with the rows is tried for the components of a fraction.
 
-    Where those are many, the search shows it and gives way to a scatter.
+    If they turn out to be many, the search is abandoned for a scatter.
     """
     return (
         problem.solver == "auto"
@@ -236,7 +241,7 @@ def shares_by_search(problem: Problem) -> bool:
 
 
 def scatter_route(problem: Problem) -> MomentsRoute:
-    """The route through a scatter: a search in it where few components of many are wanted."""
+    """The route through a scatter: a search in it if few components of many are wanted."""
     return SCATTER_SEARCH if _few_of_many(problem) else MOMENTS
 
 
@@ -246,12 +251,12 @@ def _few_of_many(problem: Problem) -> bool:
 
 
 def share_found(k: int, p: int) -> str:
-    """What a plan says of a fraction that a search found."""
+    """Note for the plan on a fraction that a search found."""
     return f"{k} of {p:,} components have the share that was asked for"
 
 
 def memory_to_add(p: int) -> int:
-    """Bytes that it takes to add rows of ``p`` columns to a scatter, and to solve it."""
+    """Bytes needed to add rows of ``p`` columns to a scatter and to solve it."""
     return _SCATTERS * 8 * p * p
 
 

@@ -1,4 +1,4 @@
-"""The route of scikit-learn's randomized solver, taken only where it is asked for."""
+"""The route of scikit-learn's randomized solver, taken only on request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RandomizedRoute:
     summary, solver = "columns", "randomized"
 
     def applies(self, problem: Problem) -> str:
-        """Never without being asked for."""
+        """Never, except on request."""
         return ""
 
     def cost(self, problem: Problem) -> Cost:
@@ -27,7 +27,7 @@ class RandomizedRoute:
         return Cost(panels_in_flight(problem) + sketch, None)
 
     def solve(self, fit: FitContext) -> Solution:
-        """One pass for the means, and those of the power iterations."""
+        """Make one pass for the means, and those of the power iterations."""
         request = fit.request
         with one_blas_thread():
             centred = CentredFit(fit)

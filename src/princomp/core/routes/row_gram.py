@@ -1,4 +1,4 @@
-"""The route of wide rows: their n × n products with each other."""
+"""The route for wide rows: their n × n products with each other (the Gram matrix)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from princomp.core.routes.triangle import TRIANGLE
 from princomp.linalg import default_threads, one_blas_thread
 from princomp.solvers import row_gram
 
-# GRAM_ROWS: the n × n products of 10,000 rows are 800 MB.
+# GRAM_ROWS: the n × n products of 10,000 rows take 800 MB.
 GRAM_ROWS = 10_000
-# SPARSE_GRAM_ROWS: sparse rows up to this many have cheap products with each other.
+# SPARSE_GRAM_ROWS: up to this many rows, the products of sparse rows are cheap.
 SPARSE_GRAM_ROWS = 2_000
-# SEARCH_ROWS: from so many rows on a search is quicker than their products where few components
-# are wanted. At 1,000 × 20,000 it takes 4 and 6 products where directions stand out: 60 and
-# 160 ms in float32 and float64, row products 150 and 340.
+# SEARCH_ROWS: from this many rows on, a search for few components is faster than the products of
+# the rows. At 1,000 × 20,000 with a few dominant directions, it takes 4 products with the rows in
+# float32 and 6 in float64, or 60 and 160 ms; the products of the rows take 150 and 340 ms.
 SEARCH_ROWS = 700
 
 
@@ -27,7 +27,7 @@ class RowGramRoute:
     summary, solver = "columns", "row_gram"
 
     def applies(self, problem: Problem) -> str:
-        """For wide rows that are few enough for products of each with each."""
+        """For wide rows that are few enough to be multiplied with each other."""
         n, p = problem.rows, problem.columns
         if not problem.held:
             return ""
@@ -49,7 +49,7 @@ class RowGramRoute:
         return Cost(panels_in_flight(problem) + products + 4 * k * p * 8, None)
 
     def solve(self, fit: FitContext) -> Solution:
-        """One pass for the means, one or two for the products and axes."""
+        """Make one pass for the means, and one or two for the products and axes."""
         with one_blas_thread():
             centred = CentredFit(fit)
             spectrum, passes = row_gram.solve_rows(
@@ -57,12 +57,12 @@ class RowGramRoute:
             )
             fit.passes += passes
             k = centred.components(spectrum)
-            assert k is not None  # all variances that it asks for are known
+            assert k is not None  # all variances are known
             return centred.solution(spectrum, k)
 
 
 def why_search_rows(problem: Problem) -> str:
-    """Why a search is quicker than the products of wide dense rows, if it is."""
+    """Why a search is faster than the products of wide dense rows; empty if it is not."""
     n = problem.rows
     if n >= SEARCH_ROWS and problem.wants_few(SEARCH_SHARE * n):
         return f"few components: a search is faster than n² = {n:,}² products"

@@ -1,4 +1,4 @@
-"""The route of wide rows that are seen once: a sketch of their scatter."""
+"""The route for wide rows that can be read only once: a sketch of their scatter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SketchRoute:
         return Cost(problem.reader + wide_blocks(problem) + p * width * (4 + 3 * 8))
 
     def solve(self, fit: FitContext) -> Solution:
-        """One pass and the Nyström approximation."""
+        """Make one pass, then solve the sketch by the Nyström approximation."""
         sketch = fit.summary
         if sketch is None:
             wanted = fit.problem.wanted
@@ -59,7 +59,7 @@ class SketchRoute:
 
 
 def whole_number_needed(wanted: int | float | str | Rule | None) -> ParameterError:
-    """A sketch has a width, so the number of components must be known before."""
+    """Error for a sketch, whose width depends on the number of components."""
     return ParameterError(
         f"a sketch needs a whole number of components, got n_components={name_of(wanted)!r}",
         place={"parameter": "n_components"},

@@ -1,4 +1,4 @@
-"""The shortest route: a few numbers in memory, and nothing asked but components."""
+"""The shortest route: a small table in memory, with no options but the number of components."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from princomp.linalg import EPS, FloatArray
 from princomp.solvers import completed, of_small
 from princomp.summaries import Moments
 
-# Numbers below which the overhead of the general routes shows. Rows that need them after all were
-# summed in vain here.
+# For fewer numbers, the overhead of the general routes matters. Rows that need a general route
+# after all have been summed here in vain.
 FEW = 2**17
-# Total variances that any of so few columns with digits left exceeds.
+# A smaller total variance of so few columns may have lost digits to underflow.
 _TINY = MOST * float(np.finfo(np.float64).tiny)
 # Unit roundoff of the products.
 _UNITS = {"f": float(np.finfo(np.float32).eps), "d": EPS}
-# Without a memory limit all tables that come here have the same route in their plan.
+# Without a memory limit, the plans of all tables that are fitted here have the same route.
 _CHOICE = select_route(Problem(2, 1, None))
 
 
 def fit(data: FloatArray, request: Request) -> Fitted | None:
-    """Fit fewer than ``FEW`` numbers in rows (n, p), or give None where they need another route.
+    """Fit rows (n, p) of fewer than ``FEW`` numbers; return None if they need another route.
 
-    Of a hundred rows the arithmetic takes a few microseconds, and each call of the general
-    routes is one more.
+    For a hundred rows the arithmetic takes a few microseconds, and each call in the general routes
+    would take another one.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def fit(data: FloatArray, request: Request) -> Fitted | None:
         return None  # squares may have underflowed
     summary = Moments(float(n), n, mean, low, scatter, _UNITS[data.dtype.char])
     k = check_wanted(wanted, summary, "auto")
-    assert type(k) is int  # as what was wanted is
+    assert type(k) is int  # since ``wanted`` is a number or None
     spectrum = of_small(small, summary.unit, n, k)
     if unresolved(spectrum, k, summary):
         return None

@@ -1,4 +1,4 @@
-"""The route through a scatter in tiles, which an engine holds where p × p is too much for it."""
+"""The route through a scatter in tiles on an engine, for a p × p that is too large for one task."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from princomp.summaries import Columns
 
 
 class TilesRoute:
-    """Block Lanczos whose products are those of the tiles."""
+    """Block Lanczos by products with the tiles."""
 
     summary, solver = "columns", "tiles"
 
     def applies(self, problem: Problem) -> str:
-        """Never without being asked for."""
+        """Never, except on request."""
         return ""
 
     def cost(self, problem: Problem) -> Cost:
-        """Those of the search; the tiles are the engine's."""
+        """The search space; the tiles are in the memory of the engine."""
         return Cost(search_memory(problem), None)
 
     def solve(self, fit: FitContext) -> Solution:
-        """One pass for the means, those that fill the tiles, and products with them."""
+        """Make one pass for the means, then fill the tiles and multiply with them."""
         request, columns = fit.request, fit.summarise(Columns, "columns")
         p = columns.p
         scale, ready, count = fit.analyse(columns)

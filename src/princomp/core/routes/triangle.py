@@ -9,8 +9,9 @@ from princomp.core.routes.moments import is_tall
 from princomp.solvers import completed, dense, solve_on_device
 from princomp.summaries import DeviceTriangle, Triangle, handful, panel_rows
 
-# SMALL: up to this many numbers a wide table takes the SVD of its rows: 19 ms at
-# 200 × 1,000, where row products take 4.5, but it squares nothing and keeps a summary.
+# SMALL: a wide table with at most this many numbers is solved by the SVD of its rows. At
+# 200 × 1,000 it takes 19 ms, and products of rows take 4.5 ms; but it squares nothing, and keeps a
+# summary.
 SMALL = 2**18
 
 
@@ -36,7 +37,7 @@ class TriangleRoute:
         return Cost(problem.reader + blocks + (waiting + 4) * min(2 * p, n or 2 * p) * p * 8)
 
     def solve(self, fit: FitContext) -> Solution:
-        """One pass, and singular values."""
+        """Make one pass, then take the SVD of the triangle."""
         request, triangle = fit.request, fit.summarise(Triangle, "triangle")
         scale, ready, count = fit.analyse(triangle)
         wanted = count.of_all if count.exact is None else count.exact

@@ -13,10 +13,11 @@ from princomp.engines import ProgressCallback, ProgressReporter
 from princomp.errors import ParameterError, PrincompError, ShapeError
 from princomp.linalg import FloatArray, binary_exponent, one_blas_thread
 
-# Most loadings of all resamples together: 1 GB.
+# Largest number of loadings in all resamples together: 1 GB.
 _MOST_NUMBERS = 2**27
-# A bootstrap that was not requested: its resamples, the multiplications that it may take (about
-# half a second), and how many drawing a row counts for, and decomposing a scatter, times p³.
+# A bootstrap that was not requested: number of resamples, limit of multiplications (about half a
+# second), and what counts as multiplications: _DRAWN for drawing a row, and _DECOMPOSED · p³ for
+# decomposing a scatter.
 _FEW, _QUICK, _DRAWN, _DECOMPOSED = 200, 2e9, 100, 10
 
 
@@ -36,9 +37,9 @@ def bootstrap_of(
     Raises
     ------
     ParameterError
-        For too many resamples, or other rows than those of the fit.
+        For too many resamples, or rows other than those of the fit.
     ConstantColumnError
-        Where a column to be scaled is constant in a resample.
+        If a column to be scaled is constant in a resample.
     ShapeError
         For fewer than two rows.
     """
@@ -84,7 +85,7 @@ def bootstrap_of(
 
 
 def _deviations(values: FloatArray) -> FloatArray:
-    """Standard deviations over the resamples (n, …); squares of variances may leave the range."""
+    """Standard deviations over resamples (n, …), even if squares leave the range of float64."""
     exponent = binary_exponent(values)
     return np.ldexp(np.ldexp(values, -exponent).std(axis=0, ddof=1), exponent)
 
@@ -100,7 +101,7 @@ def quick_bootstrap(
     rows : int
         Number of rows.
     compute : callable
-        Computes a bootstrap of so many resamples.
+        Computes a bootstrap with a given number of resamples.
 
     Returns
     -------
@@ -126,7 +127,7 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
     if round(total) < 2:
         raise ShapeError(f"a resample needs at least 2 rows, and there are {total:g}")
     mean = np.average(rows, axis=0, weights=weights)
-    # Of these rows: a model of scikit-learn's may not know the variances of its columns.
+    # Computed from these rows: a model of scikit-learn may not know the variances of its columns.
     spread = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weights)) + np.abs(mean)
     near = np.all(np.abs(mean - fitted.summary.mean) <= 1e-4 * spread)
     if abs(total - fitted.summary.rows) > 1e-6 * total or not near:

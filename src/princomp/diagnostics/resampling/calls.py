@@ -39,7 +39,7 @@ def bootstrap(
     """Bootstrap a PCA: intervals of variances, rates and loadings, and angles of the axes.
 
     Each resample draws as many rows as there are, with replacement, and is analysed like the
-    table, with its own means and, where ``scale`` is a name, its own divisors. Intervals are
+    table, with its own means and, if ``scale`` is a name, its own divisors. Intervals are
     quantiles over the resamples (Efron 1979; for eigenvectors, Diaconis & Efron 1983). They are
     not corrected for bias: in resamples the first variances tend to be too large and the last ones
     too small, so an interval need not contain its variance.
@@ -53,7 +53,7 @@ def bootstrap(
     n : int, default=1000
         Number of resamples.
     random_state : int or None, default=0
-        The same number gives the same intervals; None gives other ones each time.
+        The same number gives the same intervals; None gives different ones each time.
     level : float, default=0.95
         Level of the intervals, between 0 and 1.
     align : {"signs", "procrustes"}, default="signs"
@@ -63,11 +63,12 @@ def bootstrap(
         rotated towards those of the table (Schönemann 1966), which measures the stability of
         the space of k components. Angles are always those of ``"signs"``.
     sample_weight : array of shape (n,), optional
-        Frequencies: Σw rows (rounded) are drawn, each with a probability by its weight.
+        Frequencies: Σw rows (rounded) are drawn, each with a probability proportional to its
+        weight.
     progress : callable, optional
         Called with a :class:`~princomp.Progress` that counts resamples.
     **parameters
-        Parameters of :class:`~princomp.PCA`, where no model is given.
+        Parameters of :class:`~princomp.PCA`, if no model is given.
 
     Returns
     -------
@@ -76,12 +77,12 @@ def bootstrap(
     Raises
     ------
     ParameterError
-        For an invalid argument, sparse rows, or a model of other rows.
+        For an invalid argument, sparse rows, or rows other than those of the model.
     NotAvailableError
         For rows with missing values that the model filled: resampling filled values would make
         intervals too narrow.
     ConstantColumnError
-        Where a column to be scaled is constant in a resample.
+        If a column to be scaled is constant in a resample.
 
     Examples
     --------
@@ -121,7 +122,7 @@ def _check(n: object, seed: object, level: object, align: object) -> None:
 
 
 def _in_order(model: object, X: object) -> tuple[object, PCA | None]:
-    """The rows and the model, which stood in the other order before version 0.2."""
+    """Return the rows and the model, which were given in the reverse order before version 0.2."""
     if isinstance(X, PCA):
         warnings.warn(
             "bootstrap(X, model) is now bootstrap(model, X); the old order ends with version 0.3",
@@ -133,7 +134,7 @@ def _in_order(model: object, X: object) -> tuple[object, PCA | None]:
         return X, model
     if X is not None:
         hint = "bootstrap(princomp.PCA(2).fit(X), X), or bootstrap(X, n_components=2)"
-        raise not_a_pca(model, hint, hint)  # of scikit-learn's, variances of columns are not known
+        raise not_a_pca(model, hint, hint)  # scikit-learn's does not store variances of columns
     return model, None
 
 

@@ -33,8 +33,8 @@ class Bootstrap:
     angles : ndarray of shape (n, k)
         Angles in degrees, 0 to 90, between each axis and that of a resample.
     space_angles : ndarray of shape (n,)
-        Largest angle in degrees between the space of all k axes and that of a resample. Where
-        it is small but single axes turn, only the space as a whole is stable.
+        Largest angle in degrees between the space of all k axes and that of a resample. If it
+        is small although single axes turn, only the space as a whole is stable.
     columns : tuple of str or None
     """
 
@@ -80,7 +80,7 @@ class Bootstrap:
         }
 
     def to_frame(self, what: str = "components") -> Any:
-        """Return a tidy table: a pandas frame where pandas is imported, else a dict of arrays.
+        """Return a tidy table: a pandas frame if pandas is imported, else a dict of arrays.
 
         Parameters
         ----------

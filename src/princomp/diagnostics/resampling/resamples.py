@@ -15,11 +15,11 @@ from princomp.errors import ConstantColumnError
 from princomp.linalg import FloatArray, eigh, eigh_top, empty
 from princomp.summaries import Columns, Extremes, Names, divisors
 
-# Up to this many columns, scatters of several resamples are computed at a time.
+# Up to this many columns, the scatters of several resamples are computed at once.
 _FEW_COLUMNS = 256
 # Numbers in memory at a time: products of columns, and scatters.
 _PRODUCTS, _SCATTERS = 2**21, 2**21
-# Below this share of the eigenvectors, only those are computed.
+# If fewer than this share of the eigenvectors are needed, only those are computed.
 _FEW = 0.2
 
 
@@ -62,7 +62,7 @@ def resample(table: Table, n: int, rng: np.random.Generator) -> Iterator[Resampl
     Raises
     ------
     ConstantColumnError
-        Where a column to be scaled is constant in a resample.
+        If a column to be scaled is constant in a resample.
     """
     p = table.rows.shape[1]
     # The counts do not depend on the step: the generator continues in order.

@@ -45,7 +45,7 @@ def _best_angle(x: FloatArray, y: FloatArray) -> float:
     u, v = x * x - y * y, 2.0 * x * y
     u, v = u - u.mean(), v - v.mean()
     across, along = 2.0 * float(u @ v), float(u @ u - v @ v)
-    # Where all angles are equally good, rounding errors must not choose one.
+    # If all angles are equally good, rounding errors must not choose one.
     if np.hypot(across, along) <= _EVEN * float(u @ u + v @ v):
         return 0.0
     return float(np.arctan2(across, along)) / 4.0

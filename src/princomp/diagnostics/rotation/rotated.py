@@ -39,8 +39,8 @@ class Rotation:
     sums_of_squares : ndarray of shape (k,)
         Sums of squared loadings of each component: "SS loadings" in R.
     variances : ndarray of shape (k,)
-        Variance of each rotated component, with correlations counted once: their sum is that
-        of the components. After varimax these are the sums of squares.
+        Variance of each rotated component, with correlations counted once: the variances have
+        the same sum as before the rotation. After varimax they are the sums of squares.
     rates : ndarray of shape (k,)
         Variances divided by the *total* variance of the table.
     iterations : int
@@ -118,7 +118,7 @@ class Rotation:
         }
 
     def to_frame(self) -> Any:
-        """Return the loadings as a pandas frame where pandas is imported, else a dict of arrays.
+        """Return the loadings as a pandas frame if pandas is imported, else a dict of arrays.
 
         ``column`` (the index of the frame) has the names of the columns.
         """

@@ -1,8 +1,8 @@
 """Rows in Dask's chunks: arrays of row and column chunks, and data frames.
 
 A pass is one graph and one compute: a task for each chunk of rows, and a tree that merges
-their results, neighbours first. Chunks become rows of float32 or float64 inside that task, so
-nothing is kept of them, and a fault in them is reported with its place.
+their results, neighbours first. Chunks are converted to rows of float32 or float64 inside their
+task, so nothing is kept of them, and a fault in them is reported with its place.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from princomp.engines.weights import WEIGHTS
 from princomp.errors import ParameterError, ShapeError
 from princomp.io import Chunk, as_rows
 
-# Results that one task merges. More make the tree lower, and a task hold more of them.
+# Number of results that one task merges. With more, the tree is lower, but a task holds more.
 SPLIT_EVERY = 8
-# Bytes up to which a kind or a model is an argument of each task, which Dask can then fuse with
-# the task that makes the chunk; larger ones are in the graph once.
+# A kind or a model of up to this many bytes is an argument of each task, which Dask can then fuse
+# with the task that makes the chunk; a larger one is in the graph once.
 _SMALL = 2**13
-# Bytes from which vectors go to the workers directly, past the scheduler.
+# Vectors of at least this many bytes are sent directly to the workers, not by the scheduler.
 _LARGE = 2**22
 
 
@@ -54,15 +54,15 @@ class DaskRows(Distributed):
     Parameters
     ----------
     array : dask.array.Array
-        One chunk across all columns; its chunks are the user's own, data frames included.
+        Each chunk has all columns. The chunks are those of the user, and may be data frames.
     frame : dask.dataframe.DataFrame, optional
         The frame that the rows came in.
     weights : dask.array.Array or float, optional
-        One chunk for each of the array's.
+        One chunk for each chunk of the array, or one weight for all rows.
     weight_column : label, optional
         The frame's column with the weights.
     as_frame : bool
-        Whether ``map_rows`` gives a data frame.
+        Whether ``map_rows`` returns a data frame.
     """
 
     array: da.Array
@@ -115,7 +115,7 @@ class DaskRows(Distributed):
         Raises
         ------
         ShapeError, ParameterError
-            Where they do not line up with the rows.
+            If they do not match the rows.
         """
         if isinstance(weights, str):
             return self._weighted_by_column(weights)
@@ -160,7 +160,7 @@ class DaskRows(Distributed):
         return (f"Dask's {self.array.name}", f"weights: {weights} {self.weight_column or ''}")
 
     def with_output(self, wanted: str) -> Self:
-        """Return the same rows, mapped to a data frame where one is wanted."""
+        """Return the same rows, whose ``map_rows`` returns a data frame for "pandas"."""
         if wanted not in ("default", "pandas"):
             raise ParameterError(
                 f"set_output(transform={wanted!r}) is not available: Dask's data frames are made "
@@ -214,7 +214,7 @@ def float_dtype(dtypes: Sequence[Any]) -> np.dtype[Any]:
 
 
 def _task_argument(value: SummaryKind | RowFunction, what: str, *, lazy: bool = False) -> Any:
-    """Prepare an argument of each task: as it is, in the graph once, or on the workers."""
+    """Prepare an argument of all tasks: as it is, as one node of the graph, or on the workers."""
     buffers: list[pickle.PickleBuffer] = []
     size = len(pickle.dumps(value, protocol=5, buffer_callback=buffers.append))
     size += sum(buffer.raw().nbytes for buffer in buffers)

@@ -1,4 +1,4 @@
-"""From Dask arrays and data frames to rows: what is accepted, and as which precision."""
+"""Conversion of Dask arrays and data frames to rows: what is accepted, in which precision."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def rows_of(X: object) -> DaskRows:
     Raises
     ------
     ShapeError
-        For other than two dimensions, or an unknown number of columns.
+        If X does not have two dimensions, or its number of columns is unknown.
     NotNumericError
-        Where the array or all columns are not numeric.
+        If the array, or every column of the frame, is not numeric.
     ParameterError
         For another collection of Dask.
     """

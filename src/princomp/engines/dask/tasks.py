@@ -1,4 +1,4 @@
-"""Code that runs in Dask's tasks: a chunk becomes rows, and rows a partial result or scores.
+"""Code of Dask's tasks: chunks become rows, and rows become partial results or scores.
 
 Nothing here needs Dask.
 """
@@ -115,7 +115,7 @@ def map_chunk(
     dtype: np.dtype[Any],
     block_id: tuple[int, ...] | None = None,
 ) -> NDArray[Any]:
-    """Apply a function to the rows of a chunk, of which there may be none."""
+    """Apply a function to the rows of a chunk, which may be empty."""
     rows = to_rows(block, form)[0]
     if rows.shape[0] == 0:
         return np.empty((0, k), dtype)

@@ -1,4 +1,4 @@
-"""Weights of rows on Dask: lined up with the chunks, and checked in each task."""
+"""Weights of rows on Dask: aligned with the chunks, and checked in each task."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from princomp.errors import ParameterError, ShapeError
 
 
 def align_weights(weights: Any, array: Any, rows: int | None) -> Any:
-    """Return weights as a Dask array with a chunk for each of ``array``'s, or one for all rows.
+    """Return weights as a Dask array with the chunks of ``array``, or one weight for all rows.
 
     Parameters
     ----------
     weights : Dask array or Series, array of shape (n,) or float
     array : dask.array.Array of shape (n, p)
     rows : int or None
-        n, where it is known. Where it is not, each task compares the lengths of its chunks.
+        n if it is known, else None: then each task compares the lengths of its chunks.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def check_chunk_weights(weights: NDArray[Any] | float | None, n: int) -> NDArray
 
 
 def unequal_lengths(weights: int | tuple[int, ...], rows: int | None, what: str) -> ShapeError:
-    """Return the error for weights that do not line up with the rows."""
+    """Return the error for weights that do not match the rows."""
     return ShapeError(
         f"Sample weights must be 1D array or scalar: sample_weight has {weights} and X has {rows} "
         f"{what}",

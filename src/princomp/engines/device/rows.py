@@ -38,11 +38,11 @@ from princomp.summaries import (
 
 T = TypeVar("T")
 
-# Where every mean is at most this many deviations from zero, a product of rows that are not
-# centred loses no significant digit; else they are centred first, block by block.
+# If every mean is at most this many standard deviations from zero, products of rows that are not
+# centred lose no significant digit. Otherwise rows are centred first, block by block.
 _NEAR_ZERO = 2.0
 
-# Axes of fits that were copied to a device, as long as the fit exists.
+# Axes of fits that were copied to a device; they are kept as long as the fit exists.
 _copied: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
 

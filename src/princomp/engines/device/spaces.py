@@ -14,10 +14,10 @@ import numpy as np
 from princomp.errors import MissingLibraryError, NotAvailableError, ParameterError
 from princomp.summaries import Space
 
-# Numbers of a block on a GPU, enough to make the start of its kernels negligible.
+# Numbers in a block on a GPU: enough to make the launch of its kernels negligible.
 _GPU_NUMBERS = 2**25
 
-# The number of fits that need exact products of torch now, and torch's settings before.
+# Number of fits that currently need exact products in torch, and torch's previous settings.
 _lock = Lock()
 _users = 0
 _before: list[tuple[Any, str, Any]] = []
@@ -31,13 +31,13 @@ def space_of(X: Any) -> Space:
     NotAvailableError
     """
     library = type(X).__module__.partition(".")[0]
-    # Other packages have subclasses of torch's tensors.
+    # Anything else is a subclass of torch's tensors in another package.
     library = library if library in _SPACES else "torch"
     return _SPACES[library](X.device)
 
 
 def space_named(device: Any) -> Space:
-    """Return the torch device of a name, or the Space of a device object.
+    """Return the Space of a torch device with this name, or of a device object.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def _strict(device: Any) -> Space:
         device=device,
         name=f"array_api_strict ({device})",
         to_host=lambda array: np.asarray(array.to_device(host)),
-        # It computes with NumPy, which warns of overflow that the sums show anyway.
+        # It computes with NumPy, whose warnings about overflow are not needed: the sums show it.
         exact=lambda: np.errstate(all="ignore"),
     )
 

@@ -36,10 +36,10 @@ def copy_blocks(
 def _pinned(
     blocks: Iterable[NDArray[Any]], device: Any, step: int, p: int, dtype: np.dtype[Any]
 ) -> Iterator[Any]:
-    """Copy through two pinned buffers, on a CUDA stream of its own.
+    """Copy through two pinned buffers, on a separate CUDA stream.
 
-    While the device sums one block, the next is read, put into the other buffer and copied.
-    Nothing waits except for its own buffer.
+    While the device sums one block, the next is read, put into the other buffer and copied. Each
+    step waits only until its own buffer is free.
     """
     import torch
 

@@ -75,7 +75,7 @@ class DeviceStream(AbstractDeviceRows):
         """Yield blocks of at most ``step`` rows: one is read and copied while another is summed."""
         step = min(step, self._most_rows(0))
         self.seen = start = 0
-        # A thread loads one block ahead, while this one copies the block before to the device.
+        # A thread loads the next block while this thread copies the previous one to the device.
         cut = iter_blocks(self.data, step)
         loaded = in_order(lambda block: _dense(block.load()), cut, 1, ahead=True)
         with closing(loaded):
@@ -93,12 +93,12 @@ class DeviceStream(AbstractDeviceRows):
         return result._replace(rows=self.seen if self.rows is None else self.rows)
 
     def _most_rows(self, fixed: int) -> int:
-        """Return the most rows of a block next to ``fixed`` bytes of sums.
+        """Return the maximum number of rows of a block if sums take ``fixed`` bytes.
 
         Raises
         ------
         MemoryLimitError
-            Where there is room for too few.
+            If there is room for too few rows.
         """
         if self.limit is None:
             return 2**40

@@ -1,6 +1,6 @@
-"""From torch, CuPy and array_api_strict arrays to rows that stay on their own device.
+"""Conversion of torch, CuPy and array_api_strict arrays to rows that stay on their device.
 
-Means, variances and axes come to the host (p × k numbers and a few times p); the rows, the
+Means, variances and axes are copied to the host (p × k numbers and a few times p); the rows, the
 scatter and the scores stay where they are. :mod:`~princomp.engines.device.stream` brings rows
 of any other origin to a device, block by block.
 """

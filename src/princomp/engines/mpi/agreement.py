@@ -1,7 +1,8 @@
 """How ranks agree on one table before the first pass.
 
-Rank 0 gets a record of each rank. It sends what holds for all, or which rank does not fit. An
-error is sent like any value, so all ranks raise the same one.
+Rank 0 gets a record from each rank. It sends back the properties of the whole table, or an error
+that names the first rank that does not match. Errors are sent like other values, so all ranks raise
+the same one.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Outcome(NamedTuple, Generic[T]):
         Raises
         ------
         BaseException
-            The error; on other ranks than its own with a note that names its rank.
+            The error; on ranks other than its own, with a note that names its rank.
         """
         if self.error is None:
             return self.value
@@ -143,14 +144,14 @@ class Agreement(NamedTuple):
 
 
 def agree(group: Communicator, work: Callable[[], RankRecord]) -> Agreement:
-    """Gather the record of each rank, and return what holds for all.
+    """Gather the records of all ranks, and return the properties of the whole table.
 
     Raises
     ------
     ParameterError, ShapeError, ColumnError
-        On every rank, naming the first one that does not fit those before it.
+        On every rank, naming the first one that does not match those before it.
     BaseException
-        What reading raised on the first rank where it did.
+        The error of the first rank whose rows could not be read.
     """
     outcomes = group.gather(Outcome.of(work, group))
 

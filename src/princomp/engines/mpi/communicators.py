@@ -1,9 +1,8 @@
 """Messages between ranks, by MPI or ``torch.distributed``.
 
-A library gives three things: the number of this rank, an object to another rank, and an object
-from another rank. Collective operations are binomial trees of those, the same for both
-libraries, so that sums are added in one order and ranks can wait without keeping a processor
-busy.
+A library only provides the number of this rank, and functions that send an object to another rank
+or receive one. Collective operations are binomial trees of such messages, the same for both
+libraries, so that sums are added in one order and ranks can wait without keeping a processor busy.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from princomp.linalg import empty
 
 T = TypeVar("T")
 
-# Seconds between two looks for a message, growing from the first to the last: ranks that share
-# a processor would otherwise take it from each other by polling.
+# Seconds between two checks for a message. They grow from _SHORTEST to _LONGEST: otherwise ranks
+# that share a processor would take it from each other by polling.
 _SHORTEST, _LONGEST = 1e-5, 2e-3
 # Bytes of a large array that are sent at a time.
 _PIECE = 2**26
@@ -46,12 +45,12 @@ class Communicator:
 
     def __init__(self, name: str, rank: int, size: int) -> None:
         self.name, self.rank, self.size = name, rank, size
-        # Ctrl-C is raised where the other ranks can be informed, and waits elsewhere.
+        # Ctrl-C is raised where the other ranks can be informed, and delayed elsewhere.
         self._may_raise = False
         self._interrupt: KeyboardInterrupt | None = None
 
     def send(self, value: Any, to: int) -> None:
-        """Send an object to a rank, which receives it."""
+        """Send an object to a rank, which must call ``receive``."""
         raise NotImplementedError
 
     def receive(self, source: int) -> Any:
@@ -74,7 +73,7 @@ class Communicator:
             self._may_raise = before
 
     def on_interrupt(self, *_: object) -> None:
-        """Handle Ctrl-C: raise now, or at the next chance; the second one is raised now."""
+        """Handle Ctrl-C: raise it now or at the next chance; a second one is raised now."""
         interrupt = KeyboardInterrupt()
         if self._may_raise or self._interrupt is not None:
             raise interrupt
@@ -104,7 +103,7 @@ class Communicator:
         return self.rank & (self.rank - 1)
 
     def reduce(self, value: T, join: Callable[[T, T], T]) -> T:
-        """Join the values of all ranks in their order on rank 0; elsewhere those of a subtree.
+        """Join the values of all ranks in their order on rank 0, those of a subtree elsewhere.
 
         ``join`` must not raise: the other ranks would wait for an answer.
         """
@@ -138,12 +137,12 @@ class _Mpi(Communicator):
         super().__init__("MPI ranks", comm.rank, comm.size)
         self._comm = Intracomm(comm)
 
-    # A send that waits for its receiver takes a whole processor from it, and neither of them
-    # handles Ctrl-C. So the receiver asks first, and ranks that wait poll.
+    # A blocking send to a receiver that is not ready keeps a processor busy, and neither rank
+    # handles Ctrl-C. So the receiver asks first, and ranks poll while they wait.
 
     def send(self, value: Any, to: int) -> None:
         self._message(to).recv()
-        # All parts at once: the receiver looks for the next one before it takes the one before.
+        # Send all parts at once: the receiver looks for the next one before it takes the previous.
         self._comm.isend(value, to).wait()
 
     def receive(self, source: int) -> Any:

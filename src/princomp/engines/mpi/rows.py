@@ -2,8 +2,8 @@
 
 Rank 0 leads: it fits as if all rows were its own, and asks every rank for its partial result
 in each pass. The others follow: they sum what rank 0 asks for until it sends the outcome.
-An error on any rank is a value that travels like a sum, so it is raised on all of them, and
-no rank waits for one that has stopped.
+An error on any rank is sent as a value, like a sum, so it is raised on all of them, and no rank
+waits for one that has stopped.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class RankRows(Distributed):
     threads : int
         Threads that sum them.
     memory : int
-        Bytes that a fit may take on the rank that has least.
+        Bytes that a fit may take on the rank with the least memory.
     """
 
     group: Communicator
     own: RankInput
     threads: int
     memory: int
-    # The rank whose rows ended the last pass.
+    # The rank where the last pass failed.
     failed: int | None = None
     before: tuple[FileState, ...] = ()
 
@@ -141,7 +141,7 @@ class RankRows(Distributed):
         return result
 
     def _locate(self, fault: PrincompError) -> PrincompError:
-        """Add the rank to a fault; raise it unless its row is to be counted over all ranks."""
+        """Add the rank to a fault; raise it unless its row must be counted over all ranks."""
         if isinstance(fault, NotFiniteError) and fault.value is not None:
             if self.own.origin is None or self.own.origin.file is None:
                 fault.place["rank"] = self.group.rank
@@ -168,7 +168,7 @@ def spmd_fit(
     read : callable
         Opens the rows of this rank.
     lead : callable
-        Called on rank 0, with rows that a fit takes like any other.
+        Called on rank 0 with the rows of all ranks, which a fit accepts like any rows.
 
     Returns
     -------
@@ -180,7 +180,7 @@ def spmd_fit(
     Raises
     ------
     BaseException
-        What any rank raised, on all of them.
+        The error of any rank, on all ranks.
     """
     with communicator(comm) as group:
         own, agreement = _meet(group, settings, read)
@@ -205,12 +205,12 @@ def spmd_merge(
     join: Callable[[Any, Any], Any],
     lead: Callable[[Any, Agreement], T],
 ) -> T:
-    """Join the values of all ranks in their order, and return the result of ``lead`` on each.
+    """Join the values of all ranks in their order; return the result of ``lead`` on every rank.
 
     Parameters
     ----------
     comm, settings, read
-        As for :func:`spmd_fit`; ``read`` gives the value as ``data``.
+        As for :func:`spmd_fit`; ``data`` of the result of ``read`` is the value of this rank.
     join : callable
         Joins two values, neither of them None.
     lead : callable

@@ -1,4 +1,4 @@
-"""Rows of a Spark DataFrame, classic or Connect, summed where they lie.
+"""Rows of a Spark DataFrame, classic or Connect, summed where they are.
 
 A frame has numeric columns, or one column of arrays or of MLlib's vectors. Either way Spark
 hands its Python workers one array per row (:mod:`~princomp.engines.spark.tasks`). Each
@@ -35,7 +35,7 @@ class SparkRows(Distributed):
     used : tuple of str
         Columns that are analysed.
     form : Form
-        How workers get them.
+        Layout of the rows that workers get.
     others : tuple of str
         Other columns, which a transform keeps and a fit refuses.
     weight : str, optional
@@ -84,20 +84,20 @@ class SparkRows(Distributed):
         return _name_row(found[0]) if found else PartialResult(kind.empty(self.p), 0, 0)
 
     def weights_column(self) -> list[Column]:
-        """Return the column of weights as workers get it, in a list; empty without weights."""
+        """Return a list with the column of weights that workers get; empty without weights."""
         if self.weight is None:
             return []
         return [column(self.weight).cast("double").alias("weights")]
 
     def tiles(self, *, complete: bool) -> Tiles:
-        """Return the scatter in tiles, for p × p that is too large for a task.
+        """Return the scatter (p, p) in tiles, for one that is too large for a task.
 
         ``complete`` leaves out rows with NaN.
         """
         return Tiles(self, complete=complete)
 
     def packed(self, names: tuple[str, ...] | None = None) -> Column:
-        """Return the column of arrays or vectors, made of numeric columns where there are none."""
+        """Return the column of arrays or vectors; if there is none, numeric columns as arrays."""
         if self.columns is None:
             return column(self.used[0])
         number = "float" if self.form.dtype == "float32" else "double"
@@ -143,9 +143,9 @@ class SparkRows(Distributed):
     def map_rows(
         self, function: RowFunction, names: tuple[str, ...], dtype: np.dtype[Any]
     ) -> DataFrame:
-        """Return the frame with more columns: ``names``, or one of arrays where rows are arrays.
+        """Return the frame with new columns ``names``; if rows are arrays, with one of arrays.
 
-        That one is called after the names: ``PC_features`` for PC1, PC2, ….
+        The column of arrays is named after ``names``: ``PC_features`` for PC1, PC2, ….
         """
         if not names:
             return self.frame
@@ -174,7 +174,7 @@ def _kinds(frame: DataFrame) -> dict[str, types.DataType]:
 
 
 def _kind_name(kind: types.DataType) -> str:
-    """What a column without numbers is called in notes."""
+    """Return the word for a type without numbers in notes."""
     if isinstance(kind, types.BooleanType):
         return "true/false"
     if isinstance(kind, types.DateType | types.TimestampType | types.TimestampNTZType):
@@ -192,7 +192,7 @@ def _name_row(result: PartialResult) -> PartialResult:
 
 
 def column(name: str) -> Column:
-    """Return the column of this very name, dots and all."""
+    """Return the column with exactly this name, which may contain dots."""
     return functions.col(f"`{_quoted(name)}`")
 
 

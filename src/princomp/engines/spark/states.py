@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 # Columns of a state: the number of its first partition, the number of a piece, and its bytes.
 COLUMNS = "number int, piece int, state binary"
-# Bytes of a row. A row passes through the Java heap several times, and a state of 4,000
-# columns would be one of 128 MB; there are up to as many tasks as processors, in 1 GB.
+# Bytes of a piece of a state, which is a row of the frame. Rows pass through the Java heap several
+# times. The state of 4,000 columns takes 128 MB, and up to as many tasks as processors share a heap
+# of 1 GB.
 _PIECE = 2**22
-# Neighbours that a task of the first level merges; the second level merges the rest. A
-# thousand partitions are 63 in parallel, and then one.
+# Number of neighbours that a task of the first level merges; the second level merges the results.
+# For 1,000 partitions, these are 63 tasks in parallel, and then one.
 _FAN = 16
-# Smaller states, in bytes, go to one task at once, which saves the half second of a level.
+# Smaller states, in bytes, are merged by one task, which saves the half second of a level.
 _SMALL = 2**20
 
 
@@ -55,7 +56,7 @@ def unpack_states(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Part
 def _merge_neighbours(
     fan: int | None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function that merges ``fan`` neighbours, or all, with two of them in memory."""
+    """Return a function that merges ``fan`` neighbours (None: all), with two of them in memory."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         group, total = -1, None
@@ -76,8 +77,8 @@ def _merge_neighbours(
 def merge_states(states: DataFrame, size: int) -> DataFrame:
     """Merge the states of all partitions, each of about ``size`` bytes, to a frame of one state.
 
-    Rows of a partition count once, also where Spark repeats a task: a state is the output of a
-    task, of which Spark keeps that of one attempt, and there are no side effects.
+    Rows of a partition count once, even if Spark repeats a task: a state is the output of a task,
+    Spark keeps the output of one attempt only, and there are no side effects.
     """
     from pyspark.sql import functions
 

@@ -1,4 +1,4 @@
-"""From Spark DataFrames to rows: which columns are analysed, and as which precision."""
+"""Conversion of Spark DataFrames to rows: which columns are analysed, in which precision."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from princomp.engines.spark.rows import SparkRows, column, listed
 from princomp.engines.spark.tasks import Form
 from princomp.errors import ColumnError, NotNumericError, ShapeError
 
-# Rows that are read for the length of arrays, and for whether vectors are all sparse.
+# Number of rows that are read to find the length of arrays, and whether all vectors are sparse.
 _LOOK = 20
-# Forms of frames that were looked at: a look is a job, and a fit and a transform both need it.
-# A frame never changes.
+# Known forms of frames: finding a form is a job of Spark, and both fit and transform need it. A
+# frame never changes.
 _known: WeakKeyDictionary[Any, Form] = WeakKeyDictionary()
 
 
 def rows_of(frame: DataFrame) -> SparkRows:
-    """Return the rows of a DataFrame, by its schema, and by a few rows where that is not enough.
+    """Return the rows of a DataFrame, from its schema and, if necessary, a look at a few rows.
 
     Raises
     ------
     ColumnError, NotNumericError, ShapeError
-        Where there are no numbers, or several columns of arrays.
+        If there are no numbers, or several columns of arrays.
     """
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     if len(kinds) < len(frame.schema.fields):
@@ -67,7 +67,7 @@ def _array_rows(frame: DataFrame, name: str, kinds: dict[str, types.DataType]) -
 
 
 def _look(frame: DataFrame, name: str, kind: types.DataType) -> Form:
-    """Find the form of a column of arrays or vectors by its first rows."""
+    """Find the form of a column of arrays or vectors from its first rows."""
     cells, vectors = column(name), _is_vector(kind)
     first = [row[0] for row in frame.select(cells).where(cells.isNotNull()).head(_LOOK)]
     if not first:

@@ -1,8 +1,8 @@
-"""Code that runs in Spark's Python workers: batches become rows, and rows a partial result.
+"""Code of Spark's Python workers: batches become rows, and rows become a partial result.
 
-All kinds of tables come as one Arrow column with an array per row. Spark packs numeric columns
-into it, since an array of the row's numbers is what the sums need: from Parquet, 500,000 × 50
-and 50,000 × 1,000 take 0.87 and 3.4 s this way, and 1.25 and 4.9 s column by column.
+Every table arrives as one Arrow column with an array for each row. Spark packs numeric columns
+into it, since sums need the numbers of a row together: tables of 500,000 × 50 and 50,000 × 1,000
+in Parquet files take 0.87 and 3.4 s this way, and 1.25 and 4.9 s column by column.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Form(NamedTuple):
     dtype : str
         float32 or float64.
     vectors : bool
-        Whether they are vectors of Spark's MLlib instead of arrays.
+        Whether the rows are vectors of Spark's MLlib instead of arrays.
     sparse : bool
-        Whether they become CSR rows.
+        Whether the rows become CSR rows.
     whole : tuple of int
         Columns that were 64-bit integers.
     weighted : bool
@@ -80,7 +80,7 @@ class Batches(Source):
             row += batch.num_rows
 
     def drain(self) -> None:
-        """Read the remaining batches: Spark does not use a worker again that leaves rows unread."""
+        """Read the remaining batches: Spark does not reuse a worker that leaves rows unread."""
         for _ in self._batches:
             pass
 
@@ -105,7 +105,7 @@ def reduce_batches(form: Form, kind: SummaryKind, drop: bool, precise: bool) -> 
 def map_batches(
     function: RowFunction, form: Form, names: tuple[str, ...], as_array: bool, kind: str
 ) -> Any:
-    """Return a function of Spark columns: batches of rows to arrays, or to structs of numbers."""
+    """Return a function of Spark columns that maps batches of rows to arrays or to structs."""
     from pyspark.sql.functions import arrow_udf
 
     def run(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
@@ -127,7 +127,7 @@ def map_batches(
 
 
 def _to_rows(column: pa.Array, form: Form, row: int) -> RowArray:
-    """Convert to rows (m, p), dense or CSR; a missing number is NaN, a missing row all NaN.
+    """Convert a column to rows (m, p), dense or CSR; missing numbers and rows become NaN.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _to_rows(column: pa.Array, form: Form, row: int) -> RowArray:
     Raises
     ------
     ShapeError
-        For a row of another length than p.
+        If a row does not have p numbers.
     NotNumericError
         For an integer that is too large to be exact.
     """
@@ -164,7 +164,7 @@ def _to_rows(column: pa.Array, form: Form, row: int) -> RowArray:
 def _rows(
     lists: pa.Array, lengths: NDArray[Any], p: int, dtype: np.dtype[Any], row: int
 ) -> NDArray[Any]:
-    """Convert lists of p numbers to an array (m, p), without a copy where none is missing."""
+    """Convert lists of p numbers to an array (m, p), without a copy if none is missing."""
     missing = lengths < 0
     _check(lengths, missing | (lengths == p), p, row)
     values = _plain(lists.flatten(), dtype)
@@ -176,7 +176,7 @@ def _rows(
 
 
 def _vectors(column: pa.Array, form: Form, dtype: np.dtype[Any], row: int) -> RowArray:
-    """Convert vectors to rows: without a copy if all are dense, else by way of CSR."""
+    """Convert vectors to rows: without a copy if all are dense, otherwise through a CSR array."""
     p, m = form.p, len(column)
     kinds, sizes, indices, values = column.flatten()  # with the nulls of the struct
     missing = ~_filled(kinds)

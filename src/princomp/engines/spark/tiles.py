@@ -1,8 +1,8 @@
 """The scatter of wide rows in tiles that stay with Spark: no task and no driver holds p × p.
 
-Columns are cut into groups. Moments of each pair of groups are summed like those of any rows:
-one tile off the diagonal and two on it. They lie on the executors' disks, a task holds one
-pair at a time, and only products with vectors are collected.
+Columns are divided into groups. For each pair of groups, moments are summed as for any rows: they
+contain one tile off the diagonal and two on it. The moments are stored on the executors' disks, a
+task holds those of one pair at a time, and only products with vectors are collected.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from princomp.summaries import Moments
 if TYPE_CHECKING:
     from princomp.engines.spark.rows import SparkRows
 
-# Columns of a group: moments of a pair of them are 72 MB. Rows are read once for each pair,
-# a part of the columns each time: at p = 6,000, four groups are as three readings of all.
+# Columns of a group: the moments of a pair of groups take 72 MB. Rows are read once for each pair,
+# but only the columns of the pair: four groups (p = 6,000) cost as much as three complete passes.
 _SIDE = 1_500
 
 
@@ -54,7 +54,7 @@ class Tiles:
             states = merge_states(frame.mapInArrow(task, COLUMNS), 8 * form.p**2)
             named = functions.lit(number).cast("int").alias("number")
             parts.append(states.select(named, "piece", "state"))
-        # Else each product would sum the rows again; on disk, since p × p does not fit in memory.
+        # Otherwise each product would sum the rows again. On disk: p × p does not fit in memory.
         self._states = reduce(DataFrame.union, parts).persist(StorageLevel.DISK_ONLY)
 
     def __enter__(self) -> Tiles:
@@ -65,7 +65,7 @@ class Tiles:
 
     @property
     def readings(self) -> int:
-        """Return how often the rows are read, counted in whole rows."""
+        """Number of passes over the rows, with all columns, that reading them amounts to."""
         return len(self._groups) - 1
 
     def product(self, vectors: FloatArray) -> FloatArray:
@@ -80,7 +80,7 @@ class Tiles:
         return image
 
     def _select(self, first: slice, second: slice, complete: bool) -> tuple[DataFrame, Form]:
-        """Return the rows of two groups of columns, as workers get them, and their form."""
+        """Return the rows with the columns of two groups, as workers get them, and their form."""
         rows = self.rows
         form = rows.form._replace(
             p=first.stop - first.start + second.stop - second.start, vectors=False, sparse=False
@@ -109,7 +109,7 @@ class Tiles:
 def _multiply(
     vectors: FloatArray, groups: list[slice], pairs: list[tuple[int, int]]
 ) -> BatchFunction:
-    """Return a function that multiplies tiles with ``vectors``, those on the diagonal once."""
+    """Return a function that multiplies tiles by ``vectors``, each one on the diagonal once."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, result in unpack_states(batches):

@@ -1,4 +1,4 @@
-"""What the file of a RobustPCA holds: a fit as arrays and a document of plain values, and back."""
+"""Contents of the model file of a RobustPCA: arrays and a document of plain values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from princomp.io import Array, Arrays, Document, Field, Schema, plain, values
 from princomp.linalg import number_of
 from princomp.summaries import Names
 
-# Axes are orthonormal to far less than this.
+# Largest error of orthonormality; that of computed axes is far smaller.
 _ORTHONORMAL = 1e-6
 
 
@@ -41,7 +41,7 @@ _SCHEMA = Schema(
         "mean": Array("p"),
         "axes": Array("k p"),
         "variances": Array("k", sign="not negative"),
-        # A row off the centre of a component without variance is infinitely far out.
+        # Along a component without variance, a row off the centre is infinitely far away.
         "score_distances": Array("n", sign="not negative", infinite=True),
         "orthogonal_distances": Array("n", sign="not negative"),
         "scale": Array("p", optional=True, sign="positive"),
@@ -55,7 +55,7 @@ def described(
     columns: Names,
     id_column: str | None,
 ) -> tuple[Arrays, Document]:
-    """Arrays by name, and a document of plain values."""
+    """Convert a fit to arrays by name and a document of plain values."""
     parameters = {**parameters, "random_state": number_of(parameters["random_state"])}
     if not isinstance(parameters["scale"], str | None):
         parameters["scale"] = {"array": True}  # the array of that name
@@ -70,7 +70,7 @@ def described(
 
 
 def restored(tensors: Arrays, document: Document) -> tuple[RobustFit, dict[str, Any]]:
-    """What was found, and the parameters of the estimator.
+    """Restore the result of a fit and the parameters of the estimator.
 
     Raises
     ------

@@ -43,28 +43,28 @@ class _Attribute(ResultAttribute[RobustFit, T]):
 class RobustPCA(
     TableEstimator[RobustModel], ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """Principal components of most rows, unaffected by the others: ROBPCA.
+    """Principal components of the majority of the rows, robust to outliers: ROBPCA.
 
-    Up to a share of 1 − ``support`` of the rows may be outliers. Hubert, Rousseeuw & Vanden
-    Branden (2005): the rows that are least outlying over many directions determine the space,
-    the minimum covariance determinant the centre and axes in it. It takes dense rows in memory,
-    also with more columns than rows.
+    Up to a share of 1 − ``support`` of the rows may be outliers. The rows that are least outlying
+    over many directions determine the space of the components; the minimum covariance determinant
+    (MCD) determines the centre and the axes in it (Hubert, Rousseeuw & Vanden Branden 2005). Rows
+    must be dense and in memory; there may be more columns than rows.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        A number; a share in (0, 1) of the variance of the inner rows; None for 80% of it, at
-        most 10 components.
+        A number; a share in (0, 1) of the variance of the least outlying rows; or None, for 80%
+        of this variance and at most 10 components.
     support : float, default=0.75
-        Share of the rows that are surely no outliers, from 0.5 (most robust) to 1 (most
+        Share of the rows that are assumed not to be outliers, from 0.5 (most robust) to 1 (most
         efficient).
     n_directions : int, default=250
         Number of directions over which outlyingness is measured.
     scale : None, "mad" or array of shape (p,), default=None
-        Divisors of the columns: none; 1.4826 times their median absolute deviation; these.
-        (Outliers change standard deviations first.)
+        Divisors of the columns: none; 1.4826 times their median absolute deviation; or the
+        given ones. (Standard deviations are not robust to outliers.)
     random_state : int, RandomState, Generator or None, default=0
-        Seed of directions and starts: the same one gives the same bits.
+        Seed of the random directions and starts. The same seed gives the same result to the bit.
     component_names : {"PC", "sklearn"}, default="PC"
         Names of the scores in ``get_feature_names_out`` and in frames: PC1, PC2, …, or those of
         scikit-learn: robustpca0, ….
@@ -78,7 +78,7 @@ class RobustPCA(
     explained_variance_ratio_ : ndarray of shape (k,)
         Variances over ``total_variance_``.
     total_variance_ : float
-        The sum of all variances: beyond the components those of the rows near their space.
+        Sum of all variances; beyond the components, the variances of the rows near their space.
     loadings_ : ndarray of shape (p, k)
         Axes times √λ.
     mean_ : ndarray of shape (p,)
@@ -94,10 +94,10 @@ class RobustPCA(
     outliers_ : ndarray of bool of shape (n,)
         Rows beyond either cut-off: about 5% of normal rows are.
     n_components_, n_samples_, n_features_in_, n_support_ : int
-        ``n_support_``: rows of the inner half or more, h.
+        ``n_support_``: h, the number of rows whose covariance the MCD takes.
     feature_names_in_ : ndarray of shape (p,)
     id_column_ : str or None
-        The column that named the rows, for a model of the command line.
+        The column with the names of the rows, for a model made by the command line.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class RobustPCA(
         ------
         NotFiniteError, ParameterError, DataError
         ShapeError
-            For fewer than two rows, or more components than half the rows determine.
+            For fewer than two rows, or more components than half of the rows can determine.
         """
         check_robust_parameters(self)
         (data, columns, origin), schema = self._read(X, first=True)
@@ -158,7 +158,7 @@ class RobustPCA(
         rng = np.random.default_rng(
             seed_of(state) if isinstance(state, np.random.RandomState) else state
         )
-        # Subtracted before the division, which would round large numbers.
+        # Medians are subtracted before the division, which would round large numbers.
         middle = np.zeros(rows.shape[1]) if scale is None else np.median(rows, axis=0)
         with one_blas_thread():
             found = robpca(
@@ -198,7 +198,7 @@ class RobustPCA(
         return self.__fitted_model__().reconstruct(np.asarray(X))
 
     def outlier_map(self, X: Any) -> OutlierMap:
-        """Compute distances of rows within the space and off it, and compare them with cut-offs.
+        """Compute distances of rows within the space and from it, and compare with cut-offs.
 
         The cut-offs are those of the fit.
 
@@ -220,7 +220,7 @@ class RobustPCA(
 
     @classmethod
     def _restored(cls, tensors: Arrays, document: Document) -> Self:
-        """Create the model from the contents of a file, all of them checked."""
+        """Restore a model from the contents of a file, all of which are checked."""
         found, parameters = restored(tensors, document)
         model = model_of_file(cls, parameters, len(found.mean), document)
         check_robust_parameters(model)

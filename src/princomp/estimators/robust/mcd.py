@@ -4,9 +4,9 @@ P. J. Rousseeuw & A. M. Leroy, "Robust Regression and Outlier Detection" (1987),
 numbers of least variance are neighbours once sorted.
 
 P. J. Rousseeuw & K. Van Driessen, "A fast algorithm for the minimum covariance determinant
-estimator", Technometrics 41 (1999): from many starts, take the h rows nearest to the centre of the
-last h, in their metric, until they stay the same. Then estimate again from all rows within the
-97.5% ellipsoid.
+estimator", Technometrics 41 (1999): from many starts, take the h rows with the smallest
+Mahalanobis distances by the centre and covariance of the last h rows, until they stay the same.
+Then estimate again from all rows within the 97.5% ellipsoid.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def fast_mcd(
     Parameters
     ----------
     first : ndarray of int
-        Rows that seem to be no outliers: one more start.
+        Rows that do not seem to be outliers, as an additional start.
     """
     n, k = rows.shape
     starts = [first]
@@ -124,7 +124,7 @@ def _moments(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _distances(rows: FloatArray, centre: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Compute squared Mahalanobis distances (n,); rows off a flat covariance are far away."""
+    """Compute squared Mahalanobis distances (n,), huge off the plane of a singular covariance."""
     values, vectors = np.linalg.eigh(covariance)
     largest = max(float(values[-1]), 0.0)
     scores = (rows - centre) @ vectors

@@ -1,4 +1,4 @@
-"""A fitted RobustPCA: its result, and where rows lie under it."""
+"""A fitted RobustPCA: its result, and the distances of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HINT = "remove such rows, or fill the cells before"
 
 
 class OutlierMap(NamedTuple):
-    """Where rows lie: within the space of the components, and off it.
+    """Distances of rows, within the space of the components and from this space.
 
     Attributes
     ----------
@@ -33,7 +33,8 @@ class OutlierMap(NamedTuple):
         Rows beyond either cut-off.
     kinds : ndarray of str of shape (n,)
         ``"regular"``; ``"good leverage"``: far from the centre, but within the space;
-        ``"orthogonal"``: off the space, near its centre; ``"bad leverage"``: both.
+        ``"orthogonal"``: far from the space, but near the centre within it; ``"bad leverage"``:
+        far in both respects.
     """
 
     score_distances: FloatArray
@@ -51,7 +52,7 @@ def outlier_map(
 ) -> OutlierMap:
     """Compare the distances of centred rows (n, p) with cut-offs."""
     scores = rows @ axes.T
-    # A row off the centre of a component without variance is infinitely far out.
+    # Along a component without variance, a row off the centre is infinitely far away.
     floor = np.finfo(np.float64).tiny
     within = np.linalg.norm(scores / np.sqrt(np.maximum(variances, floor)), axis=1)
     off = np.linalg.norm(rows - scores @ axes, axis=1)
@@ -84,7 +85,7 @@ class RobustFit:
         Distances of the rows of the fit.
     score_cutoff, orthogonal_cutoff : float
     support : int
-        Number of rows that are surely no outliers.
+        h, the number of rows whose covariance the MCD takes.
     dtype : numpy dtype
         Precision of the data.
     """

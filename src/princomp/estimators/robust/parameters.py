@@ -1,4 +1,4 @@
-"""The parameters of a RobustPCA, checked; divisors of columns."""
+"""Checks of the parameters of a RobustPCA, and divisors of columns."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def check_robust_parameters(model: RobustPCA) -> None:
 
 
 def component_count(wanted: int | float | None, n: int, p: int) -> int | float | None:
-    """Check the number of components for rows (n, p); a share or None stays as it is.
+    """Check the number of components for rows (n, p); return a share or None unchanged.
 
     Raises
     ------
     ShapeError
-        For fewer than two rows, or more components than half the rows determine.
+        For fewer than two rows, or more components than half of the rows can determine.
     """
     if n < 2:
         raise ShapeError(
@@ -70,7 +70,7 @@ def component_count(wanted: int | float | None, n: int, p: int) -> int | float |
 
 
 def deviations(rows: FloatArray) -> FloatArray:
-    """Compute standard deviations of columns (p,) that half of the rows cannot change."""
+    """Compute robust standard deviations of columns (p,), by the median absolute deviation."""
     rows = rows.astype(np.float64, copy=False)
     found: FloatArray = _MAD * np.median(np.abs(rows - np.median(rows, axis=0)), axis=0)
     return found

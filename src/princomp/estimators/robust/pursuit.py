@@ -1,4 +1,4 @@
-"""Principal component pursuit: a table as a sum of a low rank and few large cells.
+"""Principal component pursuit: a table as the sum of a low-rank table and a few large cells.
 
 E. J. Candès, X. Li, Y. Ma & J. Wright, "Robust principal component analysis?", Journal of the
 ACM 58 (2011): min ‖L‖₊ + λ‖S‖₁ with L + S = X, by alternating directions (ADMM).
@@ -21,16 +21,16 @@ from princomp.linalg import FloatArray, binary_exponent, svd
 from princomp.solvers import eigenpairs
 from princomp.summaries import is_sparse
 
-# The penalty of a step changes by this factor if one residual is this much larger than the other
-# (Boyd et al. 2011, 3.4.1), and not after so many steps, which ensures convergence.
+# The penalty of a step changes by _FACTOR if one residual is more than _APART times the other
+# (Boyd et al. 2011, 3.4.1). It stays the same after _SETTLED steps, which ensures convergence.
 _FACTOR, _APART, _SETTLED = 2.0, 10.0, 200
-# From this ratio of its sides on, a table is decomposed by products with itself.
+# From this ratio of its sides on, a table is decomposed through its Gram matrix.
 _LONG = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Pursuit:
-    """A table as the sum of a low rank and few large cells.
+    """A table as the sum of a low-rank table and a few large cells.
 
     Attributes
     ----------
@@ -70,19 +70,19 @@ class Pursuit:
 def principal_component_pursuit(
     X: Any, *, penalty: float | None = None, tol: float = 1e-9, max_iter: int = 2000
 ) -> Pursuit:
-    """Decompose a table into a low rank and a few large cells.
+    """Decompose a table into a low-rank table and a few large cells.
 
-    For cells that are wrong here and there, in any row; ``RobustPCA`` is for rows that are
-    outliers as a whole. Components are those of the low rank: ``PCA().fit(found.low_rank)``.
-    Nothing is centred: subtract medians first where the columns have different means, which
-    otherwise are one more rank.
+    Use it if single cells are wrong, in any row; use ``RobustPCA`` if whole rows are outliers.
+    Fit the low-rank part for its components: ``PCA().fit(found.low_rank)``. The table is not
+    centred: subtract medians first if the columns have different means, which would add one to
+    the rank.
 
     Parameters
     ----------
     X : array, frame or path, of shape (n, p)
     penalty : float, optional
-        λ of the sum of absolute cells; 1/√max(n, p) by default, which recovers a low rank
-        exactly under conditions that need no knowledge of it.
+        λ, the weight of the sum of absolute cells. The default, 1/√max(n, p), does not depend on
+        the rank, and recovers the low-rank part exactly under the conditions of Candès et al.
     tol : float, default=1e-9
         Tolerance of both residuals, relative to the norm of X.
     max_iter : int, default=2000
@@ -118,7 +118,8 @@ def principal_component_pursuit(
     rows = _checked_rows(X)
     n, p = rows.shape
     penalty = 1.0 / np.sqrt(max(n, p)) if penalty is None else float(penalty)
-    # Rows of any size take the same steps, whose squares neither overflow nor underflow.
+    # Scaled by a power of two, so that squares neither overflow nor underflow, and tables of any
+    # size take the same steps.
     exponent = binary_exponent(rows)
     rows = np.ldexp(rows, -exponent)
     size = float(np.linalg.norm(rows))

@@ -72,7 +72,7 @@ def robpca(
         Number of components, or fraction of the variance of the h least outlying rows; None for
         80% of it, but at most 10 components.
     support : float
-        Fraction of the rows, from 0.5 to 1, that are certain to be no outliers.
+        Fraction of the rows, from 0.5 to 1, that are assumed not to be outliers.
     directions : int
         Number of random directions along which outlyingness is measured.
 
@@ -146,7 +146,7 @@ def _fit_scaled(
 
 
 def _least(values: FloatArray, count: int) -> NDArray[np.bool_]:
-    """Mark the ``count`` smallest values, the first ones among equals."""
+    """Mark the ``count`` smallest values; among equal values, the first ones."""
     marked = np.zeros(len(values), bool)
     marked[np.argsort(values, kind="stable")[:count]] = True
     return marked
@@ -200,8 +200,8 @@ def outlyingness(rows: FloatArray, h: int, directions: int, rng: np.random.Gener
     """Compute the Stahel-Donoho outlyingness of rows (n,).
 
     It is the largest ``|x − centre| / spread`` of a row along directions through pairs of rows,
-    with centre and spread by the MCD. It is infinite for rows away from a point that h rows share
-    along a direction. Stahel (1981), Donoho (1982).
+    with centre and spread by the MCD. If h rows coincide along a direction, it is infinite for
+    all rows that do not coincide with them. Stahel (1981), Donoho (1982).
     """
     n = len(rows)
     through = _directions(rows, directions, rng)

@@ -1,4 +1,4 @@
-"""Which array of a file that holds several, and which of its columns."""
+"""Choose one array of a file that holds several, and columns of that array."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ class Member(NamedTuple):
 
     @property
     def is_table(self) -> bool:
-        """Whether it has rows and columns of real numbers."""
+        """Whether it is a two-dimensional array of real numbers."""
         return len(self.shape) == 2 and self.dtype.kind in "biuf"
 
 
 def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) -> Member:
-    """Take the array named ``inside``, or the only one with rows and columns of numbers.
+    """Choose the array named ``inside``, or the only two-dimensional array of numbers.
 
-    Where ``inside`` is a group, the only one in that group is taken.
+    If ``inside`` is a group, the only such array in that group is chosen.
 
     Raises
     ------
     ParameterError
-        None has the name, or several could be meant; all are listed.
+        No array has the name, or there are several candidates; the message lists all of them.
     NotNumericError, ShapeError
-        The one meant is no table of real numbers, or there is none.
+        The named array is not a table of real numbers, or there is no such array.
     """
     place = origin.place(parameter="inside")
     within = members
@@ -95,7 +95,7 @@ def pick_array(members: Sequence[Member], inside: str | None, origin: Origin) ->
 
 
 def refuse_kind(member: Member, origin: Origin) -> None:
-    """Raise NotNumericError or ShapeError unless it is a table of numbers with rows."""
+    """Raise NotNumericError or ShapeError unless the array is a nonempty table of numbers."""
     shape, dtype = member.shape, member.dtype
     if dtype.kind not in "biuf":
         found = _NOT_NUMBERS.get(dtype.kind, "no numbers")
@@ -124,7 +124,7 @@ def refuse_kind(member: Member, origin: Origin) -> None:
 
 
 def refuse_ids(selection: Selection, what: str, origin: Origin) -> None:
-    """Raise ParameterError if an id column is asked of a file that has numbers only."""
+    """Raise ParameterError if an id column is requested from a file that holds only numbers."""
     if selection.id_column is not None:
         raise ParameterError(
             origin.say(f"id column {selection.id_column!r}: {what} holds numbers only"),
@@ -147,7 +147,7 @@ def choose_positions(
 
 
 def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np.intp] | None:
-    """Positions of the columns asked for by numbers from 0; None means all of them."""
+    """Positions of columns that are requested by number, from 0; None means all columns."""
     columns, exclude = selection[:2]
     if columns is None and not exclude:
         return None
@@ -165,7 +165,7 @@ def numbered_columns(p: int, selection: Selection, origin: Origin) -> NDArray[np
 
 
 def name_list(found: object, p: int) -> tuple[str, ...] | None:
-    """Names of p columns from an attribute; None if it is no list of p different texts."""
+    """Names of p columns from an attribute; None if it is not a list of p different texts."""
     if found is None or isinstance(found, str | bytes):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Rows from an iterator of batches: arrays, sparse matrices and frames, one after the other."""
+"""Rows from an iterator of batches, which are arrays, sparse matrices or frames."""
 
 from __future__ import annotations
 
@@ -22,44 +22,46 @@ __all__ = ["open_batches"]
 _Numbered: TypeAlias = Generator[tuple[int, object]]
 _Batchwise: TypeAlias = Iterable[object] | Callable[[], Iterable[object]]
 
-# Larger batches are handed on in parts of about so many numbers (8 MB).
+# Larger batches are split into chunks of about this many numbers (8 MB).
 _NUMBERS = 2**20
 _BATCH = "A batch is an array (m, p), a sparse matrix or a frame, without weights."
 
 
 def open_batches(rows: _Batchwise, *, columns: Sequence[str] | None = None) -> Source:
-    """Take rows from batches as they come.
+    """Read rows from an iterator of batches.
 
-    The first batch with rows is looked at now: it settles the columns, whether rows are
-    float32 or float64, and whether they are sparse. Later ones are converted to the same.
+    The first batch with rows is read immediately. It sets the columns, the dtype (float32 or
+    float64), and whether the rows are sparse. Later batches are converted to match.
 
     Parameters
     ----------
     rows : iterator, or callable without arguments
-        Of batches (m, p): arrays, SciPy sparse matrices, frames of pandas, polars or
-        pyarrow, record batches. An iterator is read once. A callable, and an iterable that
-        is no iterator, gives them anew each time. Batches without rows are skipped. A batch
-        is copied, so its memory may be used again for the next one.
+        Yields or returns batches (m, p): arrays, SciPy sparse matrices, frames of pandas,
+        polars or pyarrow, record batches. An iterator can be read only once. A callable, or an
+        iterable that is not an iterator, is iterated from the start for each pass. Batches
+        without rows are skipped. Each batch is copied, so its memory may be reused for the
+        next one.
     columns : sequence of str, optional
-        Of frames, the columns to use, in this order; of arrays, what to call all of them.
+        For frames, the columns to use, in this order; for arrays, the names of all columns.
 
     Returns
     -------
     Source
-        Its ``rows`` are not known, and ``stored`` counts the first batch only. Errors that an
+        Its ``rows`` is None, and its ``stored`` counts only the first batch. Errors that the
         iterator raises pass through unchanged.
 
     Raises
     ------
     ShapeError
-        No rows at all, or a batch that is not two-dimensional or has another number of
-        columns. From ``chunks``, too, as the others, with the number of the batch, from 1.
+        There are no rows, or a batch is not two-dimensional or has another number of columns.
+        ``chunks`` raises this error and the others too, with the number of the batch, from 1.
     ColumnError
-        A frame without a column of the first, or with a new one.
+        A frame lacks a column of the first batch, or has a new column.
     NotNumericError
-        Text, complex numbers, integers beyond 2**53.
+        A batch has text, complex numbers or integers beyond 2**53.
     ParameterError
-        No batches at all: a path, a frame; float64 among float32.
+        ``rows`` does not give batches (it is a path or a frame, for example), or a batch is
+        float64 and the first is float32.
     """
     return _Batches(rows, None if columns is None else tuple(columns))
 
@@ -83,12 +85,12 @@ class _Batches(Source):
             unused=unused,
             stored=data.nnz if sp.issparse(data) else None,
         )
-        # What was opened is read on by the first chunks(), which finds the first batch here.
+        # The first batch and the open iterator, with which the first call of chunks() continues.
         self._opened: tuple[tuple[int, Any], _Numbered] | None = (first, batches)
         self._seen: int | None = None
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
-        """Rows from number ``start`` on; those before it are read and dropped."""
+        """Rows from number ``start`` on; earlier rows are read and dropped."""
         opened, self._opened = self._opened, None
         if opened is not None:
             return self._chunks(_with_first(*opened), start)
@@ -116,19 +118,19 @@ class _Batches(Source):
         self._seen = row
 
     def _numbered(self) -> _Numbered:
-        """Batches with rows, and their numbers from 1."""
+        """Batches that have rows, each with its number, counted from 1."""
         batches = iter(_iterable(self._rows))
         try:
             for number, batch in enumerate(batches, 1):
                 if not _is_empty(batch):
                     yield number, batch
         finally:
-            # What the function made is ours to close; a person may go on with an iterator.
+            # Close an iterator that the function made; the user may continue with their own.
             if self.repeatable and hasattr(batches, "close"):
                 batches.close()
 
     def _pieces(self, number: int, batch: object) -> Iterator[Any]:
-        """The rows of a batch as the first batch was, in parts of moderate size."""
+        """Split a batch into chunks of moderate size, in the format of the first batch."""
         data, names, _ = _numbers(number, batch, self._asked)
         place = {"batch": number}
         order = None
@@ -147,7 +149,7 @@ class _Batches(Source):
                 hint="Give all batches one precision, such as batch.astype(np.float64).",
             )
         m = data.shape[0]
-        # Of sparse rows only what is stored takes memory, unless they are or become dense.
+        # Rows that stay sparse take memory only for stored numbers, others for all cells.
         stays_sparse = sp.issparse(data) and self.stored is not None
         step = max(1, m * _NUMBERS // (max(m, data.nnz) if stays_sparse else m * self.p))
         for start in range(0, m, step):
@@ -155,13 +157,13 @@ class _Batches(Source):
             yield self._own(piece if order is None else reordered(piece, order))
 
     def _own(self, piece: Any) -> Any:
-        """A copy that no later batch can change, in C order or CSR as the first batch was."""
+        """Copy a piece to C order, or to CSR if the first batch was sparse."""
         if self.stored is not None:
             # A slice of a CSR array is a copy already.
             return from_sparse(sp.csr_array(piece)).astype(self.dtype, copy=False)
         dense = piece.toarray() if sp.issparse(piece) else piece
-        # 0.25 ms for 8 MB, where their summary takes 9 ms: a generator that fills the same
-        # array again and again would otherwise change rows that wait to be summed.
+        # Always copy: a generator that reuses one array would otherwise change rows that wait to
+        # be summarized. Copying 8 MB takes 0.25 ms, and summarizing them 9 ms.
         return np.array(dense, dtype=self.dtype, order="C")
 
 
@@ -171,7 +173,7 @@ def _with_first(first: tuple[int, object], others: _Numbered) -> _Numbered:
 
 
 def _iterable(rows: _Batchwise) -> Iterable[Any]:
-    """What gives the batches; a function is called for it."""
+    """Return the iterable of batches, which a function is called to make."""
     made = rows() if callable(rows) and not isinstance(rows, Iterator) else rows
     whole = isinstance(made, str | bytes | PurePath | np.ndarray) or sp.issparse(made)
     if whole or is_frame(made) or not isinstance(made, Iterable):
@@ -192,7 +194,7 @@ def _is_empty(batch: object) -> bool:
 def _numbers(
     number: int, batch: object, asked: tuple[str, ...] | None
 ) -> tuple[Any, tuple[str, ...] | None, tuple[str, ...]]:
-    """Rows of a batch, their names and the columns left unused; errors say which batch."""
+    """Rows of a batch, their column names and the unused columns; errors name the batch."""
     try:
         return _read(batch, asked)
     except PrincompError as error:

@@ -1,4 +1,4 @@
-"""Cells of tables: which are numbers, and what happens to a column of text."""
+"""Cells of tables: which cells are numbers, and what happens to a column of text."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ __all__ = [
 
 TextPolicy = Literal["error", "leave out"]
 
-# Beyond this, neighbouring integers share one float64: digits would be lost without a word.
+# Beyond this, neighbouring integers share one float64, so digits would be lost silently.
 LARGEST_INTEGER = 2**53
 
 MISSING = frozenset(
     {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
 )
 
-# Python's float() would also take "1_000" and digits of other scripts; files mean neither.
+# Python's float() would also accept "1_000" and digits of other scripts; files mean neither.
 _NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE
 )
@@ -49,12 +49,12 @@ _WITH_COMMAS = re.compile(r"[+-]?[0-9][0-9.]*(?:,[0-9]+)+(?:\.[0-9]+)?")
 
 
 def plain_minus(cell: str) -> str:
-    """Write the minus sign of Unicode as Python does."""
+    """Replace the Unicode minus sign by the ASCII hyphen that Python expects."""
     return cell.replace("\u2212", "-")
 
 
 def read_number(cell: object) -> float | None:
-    """Read what a cell holds: its number, NaN if it is missing, None if it is neither."""
+    """Read a cell: return its number, NaN if it is missing, None if it is neither."""
     if cell is None:
         return math.nan
     if isinstance(cell, str):
@@ -87,8 +87,8 @@ def _has_commas(cell: object) -> bool:
 def first_long_integer(cells: Sequence[object]) -> int | None:
     """Index of the first integer beyond 2**53 in a column that holds integers only.
 
-    In a column that also has fractions every number is rounded as a float64
-    anyway, so there nothing more is lost.
+    In a column that also has fractions, all numbers are rounded to float64 anyway, so
+    nothing more is lost and the result is None.
     """
     found = None
     for i, cell in enumerate(cells):
@@ -113,7 +113,7 @@ def first_long_integer(cells: Sequence[object]) -> int | None:
 
 def index_beyond(numbers: NDArray[Any]) -> tuple[int, ...] | None:
     """Index of the first integer of an array that is beyond 2**53."""
-    # Shorter types cannot hold such an integer; the extremes need no temporary array.
+    # Smaller types cannot hold such an integer; min and max need no temporary array.
     if numbers.dtype.kind not in "iu" or numbers.dtype.itemsize < 8 or not numbers.size:
         return None
     if int(numbers.max()) <= LARGEST_INTEGER and int(numbers.min()) >= -LARGEST_INTEGER:
@@ -123,7 +123,7 @@ def index_beyond(numbers: NDArray[Any]) -> tuple[int, ...] | None:
 
 
 def long_integer(column: str, i: int, value: object, origin: Origin) -> NotNumericError:
-    """Make the error for an integer of more digits than a float64 holds."""
+    """Make the error for an integer that has more digits than float64 can hold."""
     words, place = origin.cell(column, i)
     return NotNumericError(
         f"{words}: the integer {str(value).strip()} is beyond 2**53 = {LARGEST_INTEGER}, "
@@ -137,21 +137,21 @@ def long_integer(column: str, i: int, value: object, origin: Origin) -> NotNumer
 def judge_text(
     column: str, cells: Sequence[object], *, requested: bool, text: TextPolicy, origin: Origin
 ) -> NDArray[np.float64] | None:
-    """Decide on a column of text or of mixed objects.
+    """Convert a column of text or mixed objects to numbers, leave it out, or refuse it.
 
     Parameters
     ----------
     column : str
-        Its name.
+        Name of the column.
     cells : sequence of length n
         Its values, None where missing.
     requested : bool
-        A person named the column, so it may not be left out; and numbers
-        written as text are taken as the numbers they are.
+        The user named the column. It then cannot be left out, and numbers
+        written as text are accepted as numbers.
     text : {"error", "leave out"}
-        What becomes of a column that holds no numbers.
+        What to do with a column that holds no numbers.
     origin : Origin
-        For the messages.
+        Where the rows come from, for messages.
 
     Returns
     -------
@@ -161,8 +161,8 @@ def judge_text(
     Raises
     ------
     NotNumericError
-        A cell is not a number and the column may not be left out: it was
-        requested, or half or more of its nonempty cells look like numbers.
+        A cell is not a number and the column cannot be left out, because it was
+        requested or at least half of its nonempty cells look like numbers.
     """
     numbers_read = [read_number(cell) for cell in cells]
     bad = [i for i, number in enumerate(numbers_read) if number is None]

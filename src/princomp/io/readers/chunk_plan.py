@@ -1,4 +1,7 @@
-"""How many rows of a tiled array are read at once, so that few tiles are read twice."""
+"""Plan how many rows of a tiled array to read at once, so that few tiles are read twice.
+
+A tile is what HDF5 and Zarr call a chunk; a chunk here is a block of rows that a source yields.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,17 @@ from princomp.errors import ParameterError
 
 __all__ = ["ChunkPlan", "Tiling", "runs_of"]
 
-# Numbers handed on at once: 4 or 8 MB, enough to make calls cheap and few enough to hold several.
+# Numbers in a chunk: 4 or 8 MB, large enough for cheap calls and small enough to hold several.
 _NUMBERS = 2**20
-# Bytes of a band of tiles that is read at once. Libraries choose tiles of both dimensions
-# by default; in a table of 30,000 columns such a band takes 30 to 240 MB. Reading it in
-# pieces of 8 MB would decompress every tile up to thirty times.
+# Largest band (row of tiles), in bytes, that is read at once. By default, libraries split both
+# dimensions into tiles; in a table of 30,000 columns, such a band takes 30 to 240 MB. Reading it
+# in pieces of 8 MB would decompress every tile up to thirty times.
 _BAND = 2**28
-# Where parts of tiles can be read, each still costs a call: of 1,000 columns, 64 KB of each.
+# Bytes read at once where parts of tiles can be read. Each part still costs a call: with 1,000
+# columns, this is 64 KB for each column.
 _LOOSE = 2**26
-# A table stored column by column in bands beyond this (64 × 256 MB) would take days.
+# How often a tile may be read, at most. A table stored column by column that needs more (its
+# bands exceed 64 × 256 MB) would take days.
 _MOST_TIMES = 64
 
 
@@ -32,11 +37,11 @@ class Tiling(NamedTuple):
     Parameters
     ----------
     tall, wide : int
-        Rows and columns of a tile. No rows where the array lies there in one piece.
+        Rows and columns of a tile. ``tall`` is None if the array is not split into tiles.
     whole : bool
-        A part of a tile costs as much as all of it, as it is compressed.
+        Reading a part of a tile costs as much as reading all of it, because of compression.
     strips : bool
-        Reading is fastest where no call crosses from one tile to the one at its side.
+        Reading is fastest if no call spans two tiles that are side by side.
     """
 
     tall: int | None
@@ -52,11 +57,11 @@ class ChunkPlan:
     Parameters
     ----------
     border : int
-        No piece that is read crosses a multiple of it.
+        No read crosses a multiple of this row number.
     read : int
-        Rows read at once, at most.
+        Largest number of rows read at once.
     step : int
-        Rows handed on at once, at most.
+        Largest number of rows in a chunk.
     times : int
         How often each tile is read.
     """
@@ -68,7 +73,7 @@ class ChunkPlan:
 
     @classmethod
     def of(cls, tiling: Tiling, width: int, row_bytes: int) -> ChunkPlan:
-        """Plan for rows of which ``width`` numbers are read, in ``row_bytes`` bytes."""
+        """Make a plan for rows of ``width`` numbers, or ``row_bytes`` bytes, that are read."""
         step, tall = max(1, _NUMBERS // width), tiling.tall
         if tall is None:
             return cls(step, step, step, 1)
@@ -83,7 +88,7 @@ class ChunkPlan:
         return cls(tall, -(-tall // times), step, times)
 
     def pieces(self, start: int, rows: int) -> Iterator[tuple[int, int]]:
-        """First row, and the row after the last, of each piece to read."""
+        """Start and stop row of each read."""
         while start < rows:
             band = start - start % self.border
             end = band + ((start - band) // self.read + 1) * self.read
@@ -92,14 +97,14 @@ class ChunkPlan:
             start = stop
 
     def note(self) -> str:
-        """Note for the user where tiles are read more than once."""
+        """Note for the user if tiles are read more than once."""
         return (
             f"the array has compressed chunks of {self.border:,} rows, each of which is read "
             f"{self.times} times; chunks of fewer rows would be read faster"
         )
 
     def refuse_many(self, path: Path) -> None:
-        """Raise ParameterError where each tile would be read very often."""
+        """Raise ParameterError if each tile would be read more than ``_MOST_TIMES`` times."""
         if self.times > _MOST_TIMES:
             raise ParameterError(
                 f"{path}: the array has compressed chunks of {self.border:,} rows, so that "
@@ -112,9 +117,9 @@ class ChunkPlan:
 def runs_of(
     taken: NDArray[np.intp] | None, p: int, tiling: Tiling
 ) -> tuple[list[tuple[int, int]], NDArray[np.intp] | None]:
-    """Ranges of columns to read, one a call, and where in them the columns taken are.
+    """Ranges of columns to read, one per call, and the positions of the taken columns in them.
 
-    The second is None where all columns read are taken, in their order.
+    The positions are None if the columns read are exactly the taken columns, in order.
     """
     wide = tiling.wide
     if taken is None:

@@ -14,7 +14,7 @@ __all__ = ["Rows", "file_rows", "is_file", "is_plain", "rows_of"]
 
 
 def is_file(X: Any) -> bool:
-    """Whether X names a file, or several, or says how a table is read."""
+    """Whether X is a path, a list of paths or a :class:`TableInput`."""
     if isinstance(X, TableInput):
         return True
     if isinstance(X, list | tuple):
@@ -25,7 +25,7 @@ def is_file(X: Any) -> bool:
 def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
     """Rows (n, p), column names and origin of an input.
 
-    Rows that are not in memory are given as a :class:`~princomp.io.readers.source.Source`.
+    Rows that are not in memory are returned as a :class:`~princomp.io.readers.source.Source`.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def rows_of(X: Any, *, columns: list[str] | None = None) -> Rows:
 
 
 def file_rows(X: Any, *, columns: list[str] | None = None) -> Source:
-    """Open what ``is_file`` is true of."""
+    """Open an input for which ``is_file`` is true."""
     if isinstance(X, TableInput):
         return X.open(columns)
     from princomp.io.readers.files import open_files

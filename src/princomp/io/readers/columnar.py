@@ -1,4 +1,4 @@
-"""Columns of Arrow data: which are chosen, and their numbers."""
+"""Choose columns of Arrow data, and convert them to numbers."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ __all__ = [
 
 Conversion: TypeAlias = Literal["take", "check", "cast", "unwrap", "judge"]
 
-# What ends an Arrow stream; without it, a stream cut between two batches looks whole.
+# End marker of an Arrow stream; only its absence shows that a stream was cut between batches.
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 def choose_fields(
     schema: pa.Schema, selection: Selection, origin: Origin
 ) -> tuple[Choice, tuple[str, ...]]:
-    """Settle which fields of an Arrow schema are looked at, and what to say of it.
+    """Choose the candidate fields of an Arrow schema; also return notes for the user.
 
     Raises
     ------
     ColumnError, ParameterError, ShapeError
-        As ``columns.choose``.
+        As for ``columns.choose``.
     MalformedFileError
-        A name that is no text.
+        A name is not valid text.
     """
     with reading(Path(origin.file or ""), "a table of Arrow or Parquet"):
-        available = schema.names  # decoded only now
+        available = schema.names  # pyarrow decodes the names only here
     choice = choose(available, selection, origin)
-    # pandas stores its row index among the columns; row numbers are no measurements.
+    # pandas stores its row index among the columns, but row labels are not measurements.
     stored = _index_columns(schema)
     if selection.find_ids and len(stored) == 1 and not stored.intersection(selection.exclude):
         (name,) = stored
@@ -84,7 +84,7 @@ def _index_columns(schema: pa.Schema) -> set[str]:
 
 
 def plain_kind(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type that ``plain_array`` gives for arrays of type ``kind``."""
+    """The Arrow type to which ``plain_array`` converts arrays of type ``kind``."""
     import pyarrow as pa
 
     if isinstance(kind, pa.BaseExtensionType):
@@ -95,7 +95,7 @@ def plain_kind(kind: pa.DataType) -> pa.DataType:
 
 
 def plain_array(array: pa.Array) -> pa.Array:
-    """Unwrap an Arrow array: no extension, no runs, text where nothing else is understood."""
+    """Unwrap extension types and run-end encoding; convert arrays of unknown types to text."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
@@ -112,7 +112,7 @@ def plain_array(array: pa.Array) -> pa.Array:
 
 
 def as_text(array: pa.Array) -> pa.Array:
-    """Cells as text, null where missing."""
+    """Convert cells to text, null where missing."""
     import pyarrow as pa
 
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
@@ -122,7 +122,7 @@ def as_text(array: pa.Array) -> pa.Array:
 
 
 def kind_of(kind: pa.DataType) -> str:
-    """What columns of an Arrow type are called in notes."""
+    """The word in notes for columns of an Arrow type."""
     import pyarrow as pa
 
     kind = plain_kind(kind)
@@ -131,7 +131,7 @@ def kind_of(kind: pa.DataType) -> str:
 
 
 def conversion_of(kind: pa.DataType) -> Conversion:
-    """How the numbers of columns of an Arrow type are had, see ``numbers_of``."""
+    """How to convert columns of an Arrow type to numbers; see ``numbers_of``."""
     from pyarrow import types
 
     plain = plain_kind(kind)
@@ -156,22 +156,22 @@ def numbers_of(
     array : pyarrow.Array
         Some rows of the column ``name``.
     way : {"take", "check", "cast", "unwrap", "judge"}
-        Integers of 64 bits are checked to be exact as float64; columns that may be text are
-        judged as ``frames.convert`` does.
+        "check" ensures that 64-bit integers are exact as float64; "judge" decides about columns
+        that may be text, by the rules of ``frames.convert``.
     requested : bool
-        A person named the column.
+        The user named the column.
     origin : Origin
-        For messages.
+        Where the rows come from, for messages.
 
     Returns
     -------
     ndarray of shape (n,) or None
-        None where the column is to be left out.
+        None if the column is to be left out.
 
     Raises
     ------
     NotNumericError
-        With row and column.
+        A cell is not a number; the error has its row and column.
     """
     if way == "judge":
         return _judged(plain_array(array), name, requested, origin)
@@ -189,7 +189,7 @@ def numbers_of(
 def _refuse_long_integers(array: pa.Array, name: str, origin: Origin) -> None:
     import pyarrow.compute as compute
 
-    # On the integers themselves: as float64, 2**53 + 1 is 2**53.
+    # Compare the integers themselves, because 2**53 + 1 becomes 2**53 as float64.
     ends = compute.min_max(array).as_py()
     if ends["max"] is None or max(ends["max"], -ends["min"]) <= LARGEST_INTEGER:
         return
@@ -218,7 +218,7 @@ def _judged(array: pa.Array, name: str, requested: bool, origin: Origin) -> NDAr
 
 
 def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
-    """Numbers written as text, all at once; None where their cells need a closer look."""
+    """Convert numbers written as text at once; None if cells must be checked one by one."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
@@ -233,7 +233,7 @@ def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
     except pa.ArrowInvalid:
         return None
     numbers: NDArray[Any] = parsed.to_numpy(zero_copy_only=False)
-    # Beyond 2**53 they may be integers; and Arrow takes "nan(1)" for a number, too.
+    # Numbers beyond 2**53 may be integers, and Arrow accepts text such as "nan(1)" as a number.
     if np.count_nonzero(np.isnan(numbers)) != parsed.null_count:
         return None
     return None if (np.abs(numbers) >= LARGEST_INTEGER).any() else numbers
@@ -242,7 +242,7 @@ def _written_numbers(array: pa.Array) -> NDArray[Any] | None:
 def ids_of(array: pa.Array) -> NDArray[np.object_]:
     """Cells of an Arrow array as Python values, None where null."""
     cells = plain_array(array).to_pylist()
-    # Not np.array, which would make rows of cells that are lists.
+    # np.array would make a two-dimensional array of cells that are lists.
     return np.fromiter(cells, dtype=object, count=len(cells))
 
 

@@ -1,4 +1,4 @@
-"""Rows of Arrow record batches, such as those of a stream that comes through a pipe."""
+"""Rows of Arrow record batches, such as those of a stream from a pipe."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["BatchSource"]
 
 
 class BatchSource(ColumnarSource):
-    """Rows from Arrow record batches, such as those of a stream that comes through a pipe.
+    """Rows from Arrow record batches, such as those of a stream from a pipe.
 
     Parameters
     ----------
     schema : pyarrow.Schema
-        Of every batch.
-    batches : iterable of pyarrow.RecordBatch, or function that gives one
-        An iterable is gone through once, and the source is not ``repeatable``; a
-        function is called anew for each look at the rows.
+        The schema of every batch.
+    batches : iterable of pyarrow.RecordBatch, or function that returns one
+        An iterable is read only once, and the source is not ``repeatable``; a function
+        is called again for each pass over the rows.
     selection : Selection
     file : str
         The name of the input in messages.
@@ -34,10 +34,10 @@ class BatchSource(ColumnarSource):
     Raises
     ------
     ColumnError, NotNumericError, ParameterError, ShapeError
-        Its columns are not as asked, hold text, or there are none, or no rows. A column
-        of text is judged by the first batch that has rows.
+        A requested column is missing or holds text, or there are no columns or no rows.
+        The first batch that has rows decides whether a column holds text.
     MalformedFileError
-        ``batches`` raises an error that is not one of princomp.
+        ``batches`` raises an error that is not an error of princomp.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class BatchSource(ColumnarSource):
     def _batches(self, names: list[str], start: int) -> Batches:
         given: Iterable[pa.RecordBatch] = self._once if self._open is None else self._open()
         if not (self.repeatable or self._begun):
-            # The batch is only looked at, and put back.
+            # Peek at the first batch that has rows, and put it back.
             given = list(itertools.islice(filter(len, self._once), 1))
             self._once = itertools.chain(given, self._once)
         yield from with_row_numbers(given)
@@ -68,7 +68,7 @@ class BatchSource(ColumnarSource):
         Raises
         ------
         ParameterError
-            The second time, where rows are seen once.
+            It is the second call, and rows can be read only once.
         """
         if self._begun:
             raise ParameterError(

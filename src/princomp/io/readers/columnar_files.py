@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: where their record batches come from."""
+"""Open Parquet and Arrow files, and read record batches from them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["open_arrow", "open_parquet", "read_arrow", "read_parquet"]
 
-# Bytes read ahead in a Parquet file, shared by its columns: without them pyarrow would
-# hold a row group, which may be the file.
+# Bytes of the read-ahead buffers of a Parquet file, shared by its columns. Without such buffers,
+# pyarrow would hold a row group, which may be the whole file.
 _AHEAD = 2**25
 
 
@@ -31,13 +31,13 @@ class _InFile(ColumnarSource):
     """Rows of a file."""
 
     def current_states(self) -> tuple[FileState, ...]:
-        """The file as it is now."""
+        """Current state of the file."""
         with reading(self._where, KIND):
             return (FileState.of(self.file),)
 
 
 class _ParquetSource(_InFile):
-    """Rows of a Parquet file, some row groups' pages at a time."""
+    """Rows of a Parquet file, read some pages of a row group at a time."""
 
     def __init__(self, path: Path, selection: Selection, whole: bool = False) -> None:
         with _parquet_file(path, 1) as file, reading(path, "Parquet"):
@@ -46,12 +46,12 @@ class _ParquetSource(_InFile):
         # Row numbers at which the row groups begin, and the number after the last.
         self._begins = [0, *itertools.accumulate(groups)]
         super().__init__(schema, selection, str(path), self._begins[-1], whole)
-        # Of the file, as the sizes of its columns cannot be asked for: of damaged metadata,
-        # pyarrow ends the process there.
+        # The size of the whole file: asking pyarrow for the sizes of columns crashes the process
+        # if the metadata is damaged.
         self.nbytes = self.current_states()[0].size
 
     def _batches(self, names: list[str], start: int) -> Batches:
-        # The group of row ``start``; those without rows are passed over by the way.
+        # The row group of row ``start``; this also skips empty row groups.
         first = bisect.bisect_right(self._begins, start) - 1
         with _parquet_file(self._where, len(names)) as file:
             if file.metadata.num_rows != self._begins[-1]:
@@ -67,9 +67,9 @@ class _ParquetSource(_InFile):
     def _rows_at_once(self, names: list[str]) -> int:
         most = columnar_stream._DECODED // len(names)
         if any(self._conversions[name] == "judge" for name in names):
-            # How long texts are is not known before.
+            # The length of texts is not known in advance.
             return max(1, min(most, columnar_stream._LOOK))
-        # Each batch costs time by the column, so of many columns some more are taken.
+        # Each batch has a cost per column, so take more rows if there are many columns.
         return max(1, most, min(2048, 2 * most))
 
 
@@ -93,7 +93,7 @@ class _ArrowSource(_InFile):
             reader = _arrow_opener(path, source)(source)
             schema = reader.schema
             self._fields = {name: i for i, name in enumerate(schema.names)}
-            # Streams do not know their rows, and older versions of pyarrow do not say them.
+            # Streams do not store their number of rows, and older pyarrow cannot report it.
             rows = reader.count_rows() if hasattr(reader, "count_rows") else None
         super().__init__(schema, selection, str(path), rows, whole)
         self.nbytes = self.current_states()[0].size
@@ -110,12 +110,12 @@ class _ArrowSource(_InFile):
             reader = opener(source, options=fields(names))
             if opener is pa.ipc.open_stream:
                 yield from with_row_numbers(reader)
-                # To pyarrow, a stream cut between two batches ends there.
+                # pyarrow does not notice if a stream was cut between two batches.
                 _refuse_cut_stream(self._where, source)
                 return
             narrow = opener(source, options=fields(names[:1]))
             for i in range(reader.num_record_batches):
-                # Where all of a batch is passed over, one column tells how many rows.
+                # To skip a whole batch, read only one column for its number of rows.
                 if row < start and row + (rows := narrow.get_batch(i).num_rows) <= start:
                     row += rows
                     continue
@@ -125,7 +125,7 @@ class _ArrowSource(_InFile):
 
 
 def _arrow_opener(path: Path, source: pa.NativeFile) -> Callable[..., Any]:
-    """What opens the Arrow data in ``source``: pyarrow's reader of files or that of streams."""
+    """The pyarrow function that opens ``source``: that for files or that for streams."""
     import pyarrow as pa
 
     in_blocks = source.read(6) == b"ARROW1"
@@ -136,7 +136,7 @@ def _arrow_opener(path: Path, source: pa.NativeFile) -> Callable[..., Any]:
 
 
 def _refuse_cut_stream(path: Path, source: pa.NativeFile) -> None:
-    """Raise MalformedFileError unless an opened Arrow stream has the mark of its end."""
+    """Raise MalformedFileError unless an opened Arrow stream ends with its end marker."""
     source.seek(max(0, source.size() - len(END_OF_STREAM)))
     if source.read() != END_OF_STREAM:
         raise malformed(
@@ -147,24 +147,27 @@ def _refuse_cut_stream(path: Path, source: pa.NativeFile) -> None:
 
 
 def open_parquet(path: Path, selection: Selection) -> ColumnarSource:
-    """Open a Parquet file. A chunk and, of each column, a page and what is read ahead are held."""
+    """Open a Parquet file.
+
+    Memory holds one chunk and, for each column, a page and its read-ahead buffer.
+    """
     return _ParquetSource(path, selection)
 
 
 def open_arrow(path: Path, selection: Selection) -> ColumnarSource:
     """Open an Arrow IPC file (also called Feather 2) or stream.
 
-    A chunk and the chosen columns of a record batch are held: a file written as one batch is held
-    as a whole.
+    Memory holds one chunk and the chosen columns of one record batch; if the file is a single
+    batch, that is the whole file.
     """
     return _ArrowSource(path, selection)
 
 
 def read_parquet(path: Path, selection: Selection) -> Table:
-    """Read a Parquet file whole."""
+    """Read a whole Parquet file."""
     return _ParquetSource(path, selection, whole=True).table()
 
 
 def read_arrow(path: Path, selection: Selection) -> Table:
-    """Read an Arrow IPC file or stream whole."""
+    """Read a whole Arrow IPC file or stream."""
     return _ArrowSource(path, selection, whole=True).table()

@@ -1,4 +1,4 @@
-"""Rows in chunks from Arrow record batches, which are joined or cut to one size."""
+"""Rows in chunks from Arrow record batches, which are joined or split to chunks of one size."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ __all__ = ["KIND", "Batches", "ColumnarSource", "with_row_numbers"]
 
 # Numbers in a chunk: 8 MB of float64.
 _NUMBERS = 2**20
-# Numbers decoded from Parquet at a time: its threads share columns out batch by batch.
+# Numbers in a batch decoded from Parquet; its threads divide the columns of each batch.
 _DECODED = 2**21
-# Numbers to which smaller batches are joined.
+# Smaller batches are joined until they have this many numbers.
 _JOINED = 2**16
-# Rows written at once: columns become rows here, and the lines of so many stay in cache.
+# Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
 _PIECE = 4096
-# Rows by which a column of text is judged to hold numbers or not.
+# Rows from which a column of text is judged to hold numbers or not.
 _LOOK = 2**14
 # The format in messages about damaged files.
 KIND = "a table of Arrow or Parquet"
@@ -58,7 +58,7 @@ Batches: TypeAlias = "Generator[tuple[int, pa.RecordBatch]]"
 
 @dataclass(frozen=True, slots=True)
 class _Later(Origin):
-    """An origin for messages about cells of rows that come after ``before`` others."""
+    """An origin whose rows are counted from row ``before`` of the source."""
 
     before: int = 0
 
@@ -71,7 +71,7 @@ def _conversions(kinds: dict[str, Any]) -> dict[str, Conversion]:
 
 
 def _joined(batches: Batches, rows: int) -> Batches:
-    """The batches, small ones joined to ``rows`` or more: each costs time by the column."""
+    """Join small batches to at least ``rows`` rows, because each batch has a cost per column."""
     waiting: list[pa.RecordBatch] = []
     first, count = 0, 0
     for row, batch in batches:
@@ -93,7 +93,7 @@ def _as_few(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     try:
         found: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
     except pa.ArrowException:
-        # Such as categories that differ from batch to batch.
+        # For example, the categories differ between batches.
         return batches
     return found
 
@@ -106,7 +106,7 @@ def with_row_numbers(batches: Iterable[pa.RecordBatch], row: int = 0) -> Batches
 
 
 def _cut(batches: Iterable[tuple[int, pa.RecordBatch]], start: int, step: int) -> Batches:
-    """The batches from row ``start`` on, cut wherever ``step`` rows more are complete."""
+    """The batches from row ``start`` on, split after every ``step`` rows."""
     for row, batch in batches:
         at = max(0, start - row)
         while at < batch.num_rows:
@@ -119,7 +119,7 @@ class ColumnarSource(Source):
     """Rows from record batches, which a subclass provides.
 
     Columns are chosen from the schema. Whether a column of text is left out is decided from
-    the first rows, or, where the table is read ``whole``, from all of them.
+    the first rows or, if the table is read ``whole``, from all rows.
     """
 
     file: str
@@ -154,14 +154,14 @@ class ColumnarSource(Source):
     def _batches(self, names: list[str], start: int) -> Batches:
         """Batches that hold the columns ``names``, each with the number of its first row.
 
-        All from row ``start`` on, perhaps also earlier ones.
+        They include all rows from row ``start`` on, and may include earlier rows.
         """
         raise NotImplementedError
 
     def _find_ids(
         self, schema: pa.Schema, selection: Selection, choice: Choice
     ) -> tuple[Choice, list[str]]:
-        """Find the column that names the rows among the first one and those of text."""
+        """Find the column that names the rows among the first column and the text columns."""
         import pyarrow as pa
 
         with reading(self._where, KIND):
@@ -213,18 +213,18 @@ class ColumnarSource(Source):
         kinds = {
             str(plain_kind(self._kinds[name]))
             for name in self.columns
-            # Unasked, text is kept only where it has no cell: it gives no number.
+            # Text columns that were not requested are kept only if empty, so they do not count.
             if self._requested or self._conversions[name] != "judge"
         }
         self.dtype = np.dtype(np.float32 if kinds == {"float"} else np.float64)
 
     def _never_numbers(self, names: tuple[str, ...]) -> list[str]:
-        """Columns of true and false, and of categories."""
+        """Columns of booleans or categories."""
         kinds = {name: str(plain_kind(self._kinds[name])) for name in names}
         return [name for name in names if kinds[name].startswith(("bool", "dictionary"))]
 
     def _without_numbers(self, unclear: list[str], names: tuple[str, ...]) -> list[str]:
-        """Those of the ``unclear`` columns that hold text; where asked for, an error."""
+        """Columns among ``unclear`` that hold text; an error if they were requested."""
         waiting = list(unclear)
         left_out: set[str] = set()
         empty = True
@@ -238,7 +238,7 @@ class ColumnarSource(Source):
                         values = numbers_of(array, "judge", name, self._requested, origin)
                     if values is None:
                         left_out.add(name)
-                    # Without a cell so far, it may become either.
+                    # A column that is empty so far may still turn out to be text or numbers.
                     if values is None or self._requested:
                         waiting.remove(name)
                 if not waiting:
@@ -256,11 +256,11 @@ class ColumnarSource(Source):
         return malformed(self.file, f"changed while it was read: {how}", hint)
 
     def _checked(self, names: list[str], start: int) -> Batches:
-        """Batches of exactly these columns, safe to compute with and not empty."""
+        """Batches of exactly these columns, validated and not empty."""
         kinds = [self._kinds[name] for name in names]
-        # Text, lists and runs lead by numbers into other buffers: damaged ones would lead
-        # outside of them, so each is looked at. Columns of fixed width are safe once their
-        # buffers are found as long as their rows ask for, which takes no look at the rows.
+        # Text, lists and run-end encodings hold offsets into other buffers. Damaged offsets
+        # could point outside these buffers, so all offsets are checked. For columns of fixed
+        # width it is enough to check the lengths of the buffers, without reading the rows.
         full = any(self._conversions[name] in ("judge", "unwrap") for name in names)
         schema = None
         with closing(self._batches(names, start)) as batches:
@@ -279,7 +279,7 @@ class ColumnarSource(Source):
                     yield row, batch
 
     def table(self) -> Table:
-        """All rows, and all cells say what a column holds; of a source opened ``whole``."""
+        """Read all rows of a source opened ``whole``; all cells decide what a column holds."""
         import pyarrow as pa
 
         names = [*self._choice.names, *self._ids]
@@ -327,7 +327,7 @@ class ColumnarSource(Source):
             yield Chunk(block[:filled], np.concatenate(ids) if ids else None)
 
     def _write(self, batch: pa.RecordBatch, row: int, block: NDArray[Any]) -> None:
-        """Write the numbers of a batch that begins with row number ``row``."""
+        """Write the numbers of a batch, whose first row has number ``row``, to ``block``."""
         origin = _Later(self.file, before=row)
         names = self.columns or ()
         ways = [self._conversions[name] for name in names]
@@ -336,11 +336,11 @@ class ColumnarSource(Source):
             for name, way, array in zip(names, ways, batch.columns, strict=False):
                 numbers = numbers_of(array, way, name, self._requested, origin)
                 if numbers is None:
-                    # Text after rows without a cell, for which the column was kept.
+                    # The column was kept because it was empty so far; raise the error for text.
                     numbers = numbers_of(array, way, name, True, origin)
                 assert numbers is not None
                 columns.append(numbers)
-        with np.errstate(invalid="ignore"):  # a NaN of any bits is NaN
+        with np.errstate(invalid="ignore"):  # a NaN of any bit pattern stays NaN
             for first in range(0, len(block), _PIECE):
                 rows = slice(first, first + _PIECE)
                 for j, numbers in enumerate(columns):

@@ -1,4 +1,4 @@
-"""Which columns of a table are used, and the place of a cell in messages."""
+"""Which columns of a table are used, and how messages name the place of a cell."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ __all__ = [
 
 
 class Selection(NamedTuple):
-    """The columns that a person asks for.
+    """The columns that the user asks for.
 
     Parameters
     ----------
     columns : sequence of str, optional
-        Columns to use, in this order; every numeric one by default. Columns without names are
+        Columns to use, in this order; all numeric columns by default. Columns without names are
         numbered from 0 ("0", "3").
     exclude : sequence of str
         Columns to leave out.
     id_column : str, optional
-        A column that names the rows; its text is kept as it stands ("007").
+        A column that names the rows; its text is kept unchanged ("007").
     find_ids : bool
-        Find such a column where ``id_column`` is None.
+        Find such a column if ``id_column`` is None.
     options : ReadOptions
         How a file is written.
     """
@@ -61,28 +61,28 @@ class RowPlace(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The row as messages name it, without the file."""
+        """Words for the row in messages, without the file."""
         return row_words(self.row, self.label, self.line)
 
     def known(self, **more: object) -> dict[str, object]:
-        """Return what is known, as the place of an exception."""
+        """Return the known entries as a dict, for the ``place`` of an exception."""
         place = {**self._asdict(), **more}
         return {key: value for key, value in place.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where rows come from, so that a message can say it.
+    """Where rows come from, for messages.
 
     Parameters
     ----------
     file : str or None
         Name of the file, if there is one.
     line_of : callable or None
-        Gives the line of the file on which data row ``row`` (from 0) starts.
-        Called only while an error is made, so it may read the file again.
+        Returns the line of the file on which data row ``row`` (from 0) starts.
+        Called only to build an error message, so it may read the file again.
     label_of : callable or None
-        Gives the label of row ``row``, where rows have labels.
+        Returns the label of row ``row``, if rows have labels.
     """
 
     file: str | None = None
@@ -90,11 +90,11 @@ class Origin:
     label_of: Callable[[int], object] | None = None
 
     def say(self, text: str) -> str:
-        """Put the file in front of ``text``."""
+        """Prefix ``text`` with the file name."""
         return text if self.file is None else f"{self.file}: {text}"
 
     def place(self, **known: object) -> dict[str, object]:
-        """Collect what is known of the place, the file included."""
+        """Return the known entries and the file, for the ``place`` of an exception."""
         known = {key: value for key, value in known.items() if value is not None}
         return known if self.file is None else {"file": self.file, **known}
 
@@ -105,14 +105,14 @@ class Origin:
         return RowPlace(self.file, row, plain_label(label), line)
 
     def cell(self, column: str, row: int) -> tuple[str, dict[str, Any]]:
-        """Words and place for one cell; ``row`` is counted from 0."""
+        """Words for one cell in messages, and its place; ``row`` is counted from 0."""
         spot = self.place_of(row)
         return self.say(f"column {column!r} {spot.words}"), spot.known(column=column)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Columns to look at, in order; ``requested`` if a person named them."""
+    """Candidate columns to analyse, in order; ``requested`` if the user named them."""
 
     names: tuple[str, ...]
     requested: bool
@@ -121,7 +121,7 @@ class Choice:
 
 
 def plain_label(label: object) -> object:
-    """A label as a plain value; None where it is missing."""
+    """Return a label as a plain Python value; None if it is missing."""
     if hasattr(label, "item"):
         label = label.item()
     if label is None or label == "" or label != label:
@@ -130,7 +130,7 @@ def plain_label(label: object) -> object:
 
 
 def listed(names: Iterable[str], most: int = 12) -> str:
-    """Join names by commas; of many, the first ``most`` and how many more."""
+    """Join names by commas; if there are many, list the first ``most`` and count the rest."""
     names = list(names)
     if len(names) <= most:
         return ", ".join(names)
@@ -138,7 +138,7 @@ def listed(names: Iterable[str], most: int = 12) -> str:
 
 
 def refuse_duplicates(names: Sequence[str], origin: Origin) -> None:
-    """Raise ColumnError if a name stands twice: it would not be clear which is meant."""
+    """Raise ColumnError if a column name is repeated, because it would be ambiguous."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise ColumnError(
@@ -149,16 +149,16 @@ def refuse_duplicates(names: Sequence[str], origin: Origin) -> None:
 
 
 def choose(available: Sequence[str], selection: Selection, origin: Origin) -> Choice:
-    """Settle which of the ``available`` columns are looked at, and in which order.
+    """Choose which of the ``available`` columns are candidates, and in which order.
 
     Raises
     ------
     ColumnError
-        A name that is not there, stands twice, or is given two roles.
+        A name does not exist, is repeated, or has two roles.
     ParameterError
-        ``columns`` is empty, or one string instead of several.
+        ``columns`` is empty, or ``columns`` or ``exclude`` is a string instead of a list.
     ShapeError
-        Nothing remains.
+        No column remains.
     """
     columns, exclude, id_column = selection[:3]
     for parameter, names in (("columns", columns), ("exclude", exclude)):

@@ -1,4 +1,4 @@
-"""A covariance or correlation matrix, checked before it is believed."""
+"""Validate a covariance or correlation matrix and means that a user gives."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["checked_covariance", "checked_mean"]
 
 
 def checked_covariance(C: ArrayLike) -> FloatArray:
-    """A copy of C (p, p) as float64, symmetric to the bit.
+    """Return a copy of C (p, p) as float64, exactly symmetric.
 
     Raises
     ------
     ShapeError, NotFiniteError
-        When C is not square, symmetric, finite and positive semi-definite.
+        C is not square, symmetric, finite and positive semi-definite.
     """
     matrix = np.array(C, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
@@ -53,7 +53,7 @@ def checked_covariance(C: ArrayLike) -> FloatArray:
 
 
 def checked_mean(mean: ArrayLike, p: int) -> FloatArray:
-    """Column means (p,), from one number for all or one each."""
+    """Return column means (p,), given one number for all columns or one for each."""
     centre = np.asarray(mean, dtype=np.float64)
     if centre.ndim == 0:
         centre = np.full(p, float(centre))

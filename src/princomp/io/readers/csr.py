@@ -1,4 +1,4 @@
-"""Sparse matrices assembled from the arrays of a file, as CSR rows of floats."""
+"""Assemble sparse matrices from the arrays of a file, and convert them to CSR with floats."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["as_csr", "compressed", "plain"]
 
 
 def plain(values: NDArray[Any]) -> NDArray[Any]:
-    """Values of a type that SciPy computes with: floats, or integers of 8 bytes.
+    """Convert values to a dtype that SciPy computes with: floats, or integers of 8 bytes.
 
-    The integers are kept, so that an error can name the first beyond 2**53.
+    Integers of 8 bytes are kept, so that an error can name the first one beyond 2**53.
     """
     wide = values.dtype.kind in "iu" and values.dtype.itemsize == 8
     kind = values.dtype.newbyteorder("=") if wide else float_kind(values.dtype)
@@ -37,13 +37,13 @@ def compressed(
     Raises
     ------
     ValueError
-        The parts do not fit together. SciPy would follow indices outside of the matrix;
-        so this is to be called inside of ``reading``.
+        The parts do not fit together. SciPy itself would not refuse indices outside the
+        matrix. Call this function inside ``reading``, which converts the error.
     """
-    # Indices of 4 bytes wherever they suffice: half the memory, and faster.
+    # Use indices of 4 bytes wherever they suffice: half the memory, and faster.
     kind = np.int32 if max(*shape, len(values)) < 2**31 else np.int64
     length = shape[1] if layout == "csr" else shape[0]
-    # Checked before they are shortened, which could turn an index out of range into a valid one.
+    # Check before the conversion, which could turn an index out of range into a valid one.
     for array, bound in ((indices, length), (ends, len(values) + 1)):
         if array.size and not 0 <= int(array.min()) <= int(array.max()) < bound:
             raise ValueError(f"the sparse matrix is damaged: an index is not in 0 to {bound - 1}")
@@ -62,20 +62,20 @@ def as_csr(
     label: Callable[[int], str],
     origin: Origin,
 ) -> Any:
-    """Columns of a matrix in CSR or CSC as CSR of floats, sorted, duplicates summed.
+    """Columns of a CSR or CSC matrix as CSR with floats, sorted, duplicates summed.
 
-    ``first`` is the number of its first row; ``label`` names its columns once taken.
+    ``first`` is the number of its first row; ``label`` names the taken columns in messages.
 
     Raises
     ------
     NotNumericError
-        An integer beyond 2**53.
+        An integer is beyond 2**53.
     """
     chosen = matrix if taken is None else matrix[:, taken]
 
     def cell(index: tuple[int, ...]) -> tuple[str, int]:
         entries = chosen.tocoo()
-        # These are in the order of the values.
+        # tocoo keeps the order of the values.
         return label(int(entries.col[index[0]])), first + int(entries.row[index[0]])
 
     refuse_long(chosen.data, cell, origin)

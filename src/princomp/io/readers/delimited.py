@@ -1,4 +1,4 @@
-"""Tables from CSV and TSV files, plain or compressed."""
+"""Tables from CSV and TSV files, uncompressed or compressed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ __all__ = [
 def read_delimited(
     path: Path, selection: Selection, *, delimiter: str | None, compression: str | None
 ) -> Table:
-    """Read a delimited file whole; ``compression`` is None, "gzip" or "zstd"."""
+    """Read a whole delimited file; ``compression`` is None, "gzip" or "zstd"."""
     dialect = detected(path, selection, delimiter, compression)
     return judge(dialect, selection, complete=True).table
 
@@ -59,7 +59,7 @@ def read_delimited(
 def detected(
     path: Path, selection: Selection, delimiter: str | None, compression: str | None
 ) -> Dialect:
-    """How a file is written."""
+    """Detect how a file is written."""
     need("pyarrow.csv", path)
     with reading(path, "delimited text"), raw_bytes(path, compression) as stream:
         first = stream.read(LOOK)
@@ -69,18 +69,18 @@ def detected(
 
 
 class Judged(NamedTuple):
-    """A table, and what was settled about its columns.
+    """A table, and the decisions about its columns.
 
     Parameters
     ----------
     table : Table
     header : Header
     choice : Choice
-        With the column that names the rows.
+        The chosen columns, including the id column.
     booleans : set of str
         Columns of true and false.
     units : dict
-        Columns whose numbers have a unit.
+        Unit of each column whose numbers have one.
     """
 
     table: Table
@@ -91,9 +91,10 @@ class Judged(NamedTuple):
 
 
 def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
-    """Read the chosen columns, and settle which of them hold numbers, and which names the rows.
+    """Read the chosen columns, and decide which hold numbers and which names the rows.
 
-    ``complete`` tells that the text has all rows: then those that are none are looked for.
+    ``complete`` says that the text has all rows; then empty rows at the end are left out, and
+    totals are refused.
     """
     if complete and dialect.skip_end:
         dialect = _without_last_rows(dialect, dialect.skip_end)
@@ -150,7 +151,7 @@ def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
     if converted.ids is not None:
         converted.ids[converted.ids == ""] = None
     booleans = {field.name for field in table.schema if str(field.type) == "bool"}
-    # Its lines are counted in the file: the text would stay in memory.
+    # Count lines in the file, because keeping the text would hold it in memory.
     file = replace(dialect, text=None)
     converted = replace(
         converted,
@@ -161,7 +162,7 @@ def judge(dialect: Dialect, selection: Selection, *, complete: bool) -> Judged:
 
 
 def _without_last_rows(dialect: Dialect, last: int) -> Dialect:
-    """Read the text and cut off its last rows, which may have any number of cells."""
+    """Read the text without its last rows, which may have any number of cells."""
     with reading(dialect.path, dialect.kind), dialect.binary() as stream:
         text = without_last_records(dialect, stream.read(), last)
     return replace(dialect, text=text, skip_end=0)
@@ -169,7 +170,7 @@ def _without_last_rows(dialect: Dialect, last: int) -> Dialect:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads columns by pyarrow; all readings give None where it finds a fault."""
+    """Reads columns with pyarrow; its methods return None if pyarrow finds an error."""
 
     dialect: Dialect
     header: Header
@@ -178,9 +179,9 @@ class Reader:
     kinds: dict[str, str] = field(default_factory=dict)
 
     def typed(self, names: Sequence[str], text: Collection[str]) -> pa.Table | None:
-        """Read with the types that the first block suggests; None if a later cell differs.
+        """Read with the types that the first block suggests; None if a later cell does not fit.
 
-        Columns ``text`` stay what they are; ``kinds`` tells which others are dates or times.
+        Columns in ``text`` are read as text. ``kinds`` records which columns hold dates or times.
         """
         import pyarrow as pa
         import pyarrow.csv as pa_csv
@@ -195,7 +196,7 @@ class Reader:
         schema = self._try(types_of_first_block)
         if schema is None:
             return None
-        # Integers and empty columns are read as floats: a later cell may hold a fraction.
+        # Integers and empty columns are read as floats, because a later cell may have a fraction.
         number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
         types = {}
         for one in schema:
@@ -204,20 +205,20 @@ class Reader:
             elif one.name not in text and pa.types.is_boolean(one.type):
                 types[one.name] = pa.bool_()
             else:
-                # Dates, too: they are shown as they stand in the file.
+                # Dates are also read as text, so that they are shown as written in the file.
                 types[one.name] = pa.string()
                 if pa.types.is_temporal(one.type):
                     self.kinds[one.name] = "time" if pa.types.is_time(one.type) else "date"
         return self.read(names, types)
 
     def as_text(self, names: Sequence[str]) -> pa.Table | None:
-        """Read every cell as it stands; None if even that fails."""
+        """Read every cell as text; None if even that fails."""
         import pyarrow as pa
 
         return self.read(names, dict.fromkeys(names, pa.string()))
 
     def read(self, names: Sequence[str], types: dict[str, Any]) -> pa.Table | None:
-        """Read columns as what ``types`` says."""
+        """Read columns with the given types."""
 
         def read() -> pa.Table:
             import pyarrow.csv as pa_csv
@@ -258,8 +259,8 @@ class Reader:
                 block_size=self.block_size,
                 use_threads=self.threads,
             ),
-            # Without newlines_in_values a quoted line end at the border of two blocks
-            # would split its row, possibly without an error.
+            # Without newlines_in_values, a quoted line end at the border of two blocks
+            # could split its row without an error.
             "parse_options": pa_csv.ParseOptions(
                 delimiter=self.dialect.delimiter, newlines_in_values=True
             ),
@@ -275,7 +276,7 @@ class Reader:
 def _cast_columns(
     table: pa.Table, choice: Choice, numbers: NumberFormat, origin: Origin
 ) -> tuple[pa.Table, dict[str, Unit]]:
-    """Turn text columns into numbers or booleans where all their cells allow it."""
+    """Convert text columns to numbers or booleans if all their cells allow it."""
     import pyarrow as pa
 
     units: dict[str, Unit] = {}
@@ -288,7 +289,7 @@ def _cast_columns(
             if not choice.requested:
                 _refuse_units(name, column.to_pylist(), origin)
             if not numbers.is_plain:
-                # A cell that is no number as numbers are written here may be one elsewhere.
+                # Check with this number format here, because convert() knows only plain numbers.
                 _refuse_mixed(name, column.to_pylist(), choice.requested, numbers, origin)
             continue
         if unit is not None:
@@ -302,7 +303,7 @@ def _cast_column(
 ) -> tuple[pa.ChunkedArray | None, Unit | None]:
     import pyarrow as pa
 
-    # Most text shows itself in the first rows, which spares a search of all.
+    # Most text columns show text in the first rows, which avoids a search of all rows.
     unit = unit_of(column[:100].to_pylist(), numbers)
     for kind in (pa.float64(), pa.bool_()):
         if cast_text(column[:100], kind, numbers, unit) is None:
@@ -314,7 +315,7 @@ def _cast_column(
 
 
 def _refuse_doubtful(read: Reader, table: pa.Table, choice: Choice, origin: Origin) -> None:
-    """Refuse columns of whole numbers that lost digits, or that may be codes."""
+    """Refuse columns of integers that lost digits or that may be codes."""
     names = [name for name in choice.names if str(table.column(name).type) == "double"]
     whole = {name: x for name in names if are_whole(x := table.column(name).to_numpy())}
     for name, values in whole.items():
@@ -344,7 +345,7 @@ def _refuse_units(name: str, cells: list[str | None], origin: Origin) -> None:
 def _refuse_mixed(
     name: str, cells: list[str | None], requested: bool, numbers: NumberFormat, origin: Origin
 ) -> None:
-    """Refuse a column of which at least half are numbers."""
+    """Refuse a column with text that was requested, or in which at least half are numbers."""
     values = [math.nan if cell is None else numbers.number(cell) for cell in cells]
     bad = [i for i, value in enumerate(values) if value is None]
     count = sum(value is not None and value == value for value in values)
@@ -358,7 +359,7 @@ def cast_text(
     numbers: NumberFormat = PLAIN,
     unit: Unit | None = None,
 ) -> pa.ChunkedArray | None:
-    """Turn a text column into one of type ``kind``; None unless all its cells allow it."""
+    """Convert a text column to the type ``kind``; None unless all its cells allow it."""
     import pyarrow as pa
     import pyarrow.compute as compute
 

@@ -1,7 +1,8 @@
-"""How a delimited text is written: encoding, separator, decimal mark, comments.
+"""Detect how delimited text is written: encoding, separator, decimal mark, comments.
 
-Each is settled by an option, by what the first part of the text shows without doubt, or by the
-default of the file's ending. A text that can be read in two ways is refused with both.
+Each property is set by an option, by unambiguous evidence in the first part of the text, or by
+the default of the file's ending. A text that can be read in two ways is refused; the error names
+both.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from princomp.io.readers.reader_errors import malformed
 
 __all__ = ["LOOK", "detect"]
 
-# Bytes and records that are looked at.
+# Number of bytes, records and cells that are checked.
 LOOK = 1 << 20
 _RECORDS, _CELLS = 500, 20_000
 
@@ -53,27 +54,27 @@ def detect(
     compression: str | None,
     options: ReadOptions,
 ) -> Dialect:
-    """Settle how a text is written.
+    """Detect how a text is written.
 
     Parameters
     ----------
     first : bytes
-        Its first part, decompressed.
+        The first part of the text, decompressed.
     path : Path
-        Its name in messages.
+        The file; also its name in messages.
     separator : str, optional
-        What the ending of the name stands for; None where it says nothing.
+        The separator that the file's ending implies; None if it implies none.
     compression : str, optional
     options : ReadOptions
 
     Raises
     ------
     MalformedFileError
-        For a text with two readings.
+        The text can be read in two ways.
     """
     notes: list[str] = []
     encoding = options.encoding or _encoding(first, notes)
-    # A character may be cut at the end, and what is wrong inside is reported when it is read.
+    # The last character may be incomplete; invalid bytes are reported when the text is read.
     text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(first)
     lines = text.lstrip("\ufeff").splitlines()
     skip = options.skip or 0
@@ -86,7 +87,7 @@ def detect(
         comment = "#" if top.startswith("#") else ""
         if comment:
             notes.append("lines that begin with '#' are comments; comment='' reads them")
-    # Blank lines in their place, so that the others keep their numbers.
+    # Blank out comments and skipped lines, so that the other lines keep their numbers.
     lines = ["" if comment and line.startswith(comment) else line for line in lines]
     lines[:skip] = [""] * len(lines[:skip])
     sep = asked or _separator(lines, separator, path)
@@ -128,7 +129,7 @@ def _encoding(first: bytes, notes: list[str]) -> str:
         codecs.getincrementaldecoder("utf-8")().decode(first)
     except UnicodeDecodeError:
         if _NO_TEXT.search(first):
-            return "utf-8-sig"  # no text at all; said when it is read
+            return "utf-8-sig"  # not text at all; reported when it is read
         notes.append("the text is not UTF-8, and read as Latin-1")
         try:
             first.decode("cp1252")  # Latin-1 with quotes, dashes and the euro sign
@@ -172,7 +173,7 @@ def _separator(lines: Sequence[str], default: str | None, path: Path) -> str:
 
 
 def _records(lines: Sequence[str], sep: str) -> list[tuple[int, list[str]]]:
-    """The last lines of records, and their fields."""
+    """Last line number and fields of each record."""
     if sep == " ":
         split = ((i, re.findall(r'"[^"]*"|[^ \t]+', line)) for i, line in enumerate(lines, 1))
     else:
@@ -185,7 +186,7 @@ def _records(lines: Sequence[str], sep: str) -> list[tuple[int, list[str]]]:
 
 
 def _shape(lines: Sequence[str], sep: str) -> tuple[int, float]:
-    """Number of fields in nearly all records, or 0; and the share of numbers in them."""
+    """Number of fields in most records, or 0, and the share of numbers among the cells."""
     records = [record for _, record in _records(lines, sep)]
     records = records[1:] if len(records) > 1 else records
     if not records:
@@ -204,7 +205,7 @@ def _shape(lines: Sequence[str], sep: str) -> tuple[int, float]:
 
 
 class _Seen(NamedTuple):
-    """The first cells that show, or may show, how numbers are written: line and text."""
+    """The first cell, as line and text, of each kind of evidence for the number format."""
 
     comma: tuple[int, str] | None
     point: tuple[int, str] | None
@@ -307,7 +308,7 @@ def _seen(lines: Sequence[str], sep: str) -> _Seen:
 
 
 def _cells(lines: Sequence[str], sep: str) -> Iterator[tuple[int, str]]:
-    """Lines and cells, these without units."""
+    """Line number and text of each cell, without units."""
     for line, record in _records(lines, sep):
         for cell in record:
             yield line, plain_minus(_UNITS.sub("", cell).strip())

@@ -1,4 +1,4 @@
-"""A piece of delimited text into numbers, or into the error that says what is wrong there."""
+"""Parse a piece of delimited text into numbers, or make the error that says what is wrong."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Before", "Parsed", "Parser"]
 
-# Rows that are turned from columns into C order at once, so that they stay in cache.
+# Rows that are copied from columns to C order at once, so that they stay in the CPU cache.
 _ROWS = 4096
 
 _TRUTHS = frozenset({"true", "false", "1", "0"})
 
 
 class Before(NamedTuple):
-    """What comes before a piece: data rows, and lines, those of the names included."""
+    """Number of data rows and of lines (including the header) before a piece."""
 
     rows: int
     lines: int
 
 
 class Parsed(NamedTuple):
-    """What became of a piece.
+    """The contents of a piece.
 
     Parameters
     ----------
     data : ndarray of shape (m, p), C order
     ids : ndarray of object of shape (m,), optional
     lines : int
-        Of its text.
+        Number of lines of its text.
     fractions : sequence of int
-        Columns found to hold more than whole numbers.
+        Columns found to hold fractions.
     large : sequence of int
-        Columns of whole numbers, some of 2**53 or more.
+        Columns of integers, some of which are 2**53 or more.
     """
 
     data: NDArray[np.float64]
@@ -66,22 +66,22 @@ class Parsed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """What is taken out of each piece.
+    """Extracts the same columns from each piece.
 
     Parameters
     ----------
     dialect : Dialect
     names : list of str
-        All columns, as the first line names them.
+        All columns, as named by the header.
     columns : tuple of str
-        Those of numbers.
+        Columns of numbers.
     booleans : set of str
-        Those among them of true and false.
+        Columns of true and false among ``columns``.
     id_column : str, optional
     looked_at : tuple of str
-        Further columns that must be text at least: they were left out as such.
+        Candidate columns, including those left out as text; all must be valid UTF-8.
     units : mapping of str to Unit
-        Of columns whose numbers have one.
+        Unit of each column whose numbers have one.
     """
 
     dialect: Dialect
@@ -93,7 +93,7 @@ class Parser:
     units: Mapping[str, Unit] = field(default_factory=dict)
 
     def count(self, piece: Piece) -> int | None:
-        """Rows of a piece, whose cells are not looked at; None if something is wrong with it."""
+        """Number of rows of a piece, without checks of its cells; None if it has an error."""
         import pyarrow as pa
 
         if piece.fault is not None:
@@ -103,10 +103,10 @@ class Parser:
             return None if table is None else int(table.num_rows)
 
     def parse(self, piece: Piece, whole: Sequence[bool]) -> Parsed | None:
-        """Numbers and ids of a piece; None if something is wrong with it.
+        """Numbers and ids of a piece; None if it has an error.
 
-        ``whole`` tells which columns are to be checked for large integers: those of whole
-        numbers so far.
+        ``whole`` says which columns have held only integers so far; these are checked for large
+        integers.
         """
         if piece.fault is not None or b"\0" in piece.text:
             return None
@@ -129,7 +129,7 @@ class Parser:
         return Parsed(_in_rows(columns), ids, count_lines(piece.text), fractions, large)
 
     def error(self, piece: Piece, before: Before) -> PrincompError:
-        """What is wrong with a piece that was not parsed, and where."""
+        """Make the error for a piece that could not be parsed, with its place."""
         if piece.fault is not None:
             return piece.fault(before.lines)
         read = self._reader(piece)
@@ -159,7 +159,7 @@ class Parser:
 
     def _reader(self, piece: Piece) -> Reader:
         dialect = replace(self.dialect, text=piece.text)
-        # One block, in the thread that asks.
+        # Parse the piece as one block, in the calling thread.
         return Reader(dialect, Header(self.names, 0), len(piece.text) + 1, threads=False)
 
     def _considered(self) -> list[str]:
@@ -185,7 +185,8 @@ class Parser:
             types[self.id_column] = pa.string()
         if not self.units and (table := read.read(list(types), types)) is not None:
             return table
-        # pyarrow knows a missing cell only without blanks around it, for one thing.
+        # Convert from text: pyarrow alone does not recognize a missing cell with blanks around
+        # it, for example.
         table = read.as_text(list(types))
         if table is None:
             return None
@@ -205,7 +206,7 @@ class Parser:
         try:
             text.decode()
         except UnicodeDecodeError:
-            # In a column that was excluded, nobody asks.
+            # Invalid bytes in excluded columns do not matter.
             return read.as_text(self._considered()) is not None
         return True
 
@@ -218,7 +219,7 @@ def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
 
 
 def _in_rows(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Columns as an array of shape (m, p), in C order."""
+    """Copy columns to an array of shape (m, p) in C order."""
     data = empty((len(columns[0]), len(columns)))
     for first in range(0, len(data), _ROWS):
         rows = slice(first, first + _ROWS)

@@ -1,7 +1,7 @@
-"""Delimited text as bytes: opened, and cut after whole records.
+"""Open delimited text as bytes, and split it into pieces of whole records.
 
-Line ends within quotes end no record. Faults that no reader of records sees are found here: an
-open quote, a row that never ends, zero bytes.
+Line ends within quotes do not end a record. This module also finds faults that CSV readers do not
+report: an unclosed quote, a row that never ends, zero bytes.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = [
 ]
 
 _UTF8 = ("utf-8", "utf-8-sig")
-# Those within quotes stay.
+# Blanks to replace; the first alternative skips quoted text.
 _BLANKS = re.compile(r'"[^"]*"|[ \t]+')
 
-# A row longer than this is no row: a quote was left open, or line ends are missing.
+# A row longer than this is an error: an unclosed quote, or missing line ends.
 LONGEST_ROW = 2**26
-# The end of a text, where it is enough to look for the last line end.
+# Bytes at the end of a text that are searched first for the last line end.
 _TAIL = 2**16
 # Bytes of a compressed file that are read at once.
 _READ = 2**22
@@ -56,28 +56,28 @@ class Dialect:
     Parameters
     ----------
     path : Path
-        Its name in messages.
+        The file; also its name in messages.
     delimiter : str
         One character.
     compression : {None, "gzip", "zstd"}
     text : bytes, optional
-        All or some of its text, where that is in memory: then nothing is opened. It is clean:
-        UTF-8, without the lines that are left out.
+        All or part of the text, if it is in memory; it is then used instead of the file. It
+        must be clean: UTF-8, without the lines that are left out.
     encoding : str
-        Of Python.
+        Name of a Python encoding.
     skip : int
-        Lines left out at the top.
+        Number of lines left out at the top.
     comment : str
-        Lines that begin with it are left out; "" for none.
+        Lines that begin with this text are left out; "" for none.
     blanks : bool
-        Fields are separated by any number of blanks, which become one ``delimiter``.
+        Fields are separated by any number of blanks, which are replaced by one ``delimiter``.
     numbers : NumberFormat
     header : int, optional
-        Lines of names; None finds out whether the first line is one.
+        Number of lines of column names; None detects whether the first line is one.
     skip_end : int, optional
-        Rows left out at the end; None refuses totals.
+        Number of rows left out at the end; None refuses totals.
     notes : tuple of str
-        What was detected.
+        Messages on what was detected.
     """
 
     path: Path
@@ -95,7 +95,7 @@ class Dialect:
 
     @property
     def kind(self) -> str:
-        """Its name in messages."""
+        """Name of the format in messages."""
         name = "TSV" if self.delimiter == "\t" and not self.blanks else "CSV"
         return {None: name, "gzip": f"gzipped {name}"}.get(
             self.compression, f"{name} compressed by {self.compression}"
@@ -103,23 +103,23 @@ class Dialect:
 
     @property
     def is_clean(self) -> bool:
-        """Whether the bytes are UTF-8 and all lines belong to the table."""
+        """Whether the bytes are UTF-8 and need no cleaning."""
         return self.encoding in _UTF8 and not (self.skip or self.comment or self.blanks)
 
     def binary(self) -> BinaryIO:
-        """Open as bytes: decompressed, in UTF-8, with the lines that are left out blank."""
+        """Open as bytes: decompressed, in UTF-8, with blank lines for lines that are left out."""
         if self.text is not None:
             return io.BytesIO(self.text)
         return self.cleaned(raw_bytes(self.path, self.compression))
 
     def cleaned(self, stream: BinaryIO) -> BinaryIO:
-        """Clean decompressed bytes."""
+        """Return a stream of clean text for a stream of decompressed bytes."""
         if self.is_clean:
             return stream
         return io.BufferedReader(_Cleaned(stream, self), 1 << 20)
 
     def open(self) -> TextIO:
-        """Open as text; bytes that are not UTF-8 become lone surrogates, to be found later."""
+        """Open as text; bytes that are not UTF-8 become lone surrogates, reported later."""
         # newline="" leaves quoted line ends to the csv module.
         return io.TextIOWrapper(
             self.binary(),  # closed along with the text
@@ -131,7 +131,7 @@ class Dialect:
     def records(self) -> Iterator[tuple[int, int, list[str]]]:
         """First line, last line and fields of each record that is not blank.
 
-        Many times slower than pyarrow: read for the header, and to place an error.
+        Many times slower than pyarrow, so used only for the header and to locate errors.
         """
         with self.open() as file:
             reader = csv.reader(file, delimiter=self.delimiter)
@@ -143,13 +143,13 @@ class Dialect:
 
 
 def without_last_records(dialect: Dialect, text: bytes, last: int) -> bytes:
-    """Cut off the last records of a clean text, which may be of any form."""
+    """Cut off the last records of a clean text; these may have any form."""
     starts = [start for start, _, _ in replace(dialect, text=text).records()]
     return text[: end_of_lines(text, starts[-last] - 1)] if len(starts) > last else b""
 
 
 def end_of_lines(text: bytes, lines: int) -> int:
-    """Position after the first lines."""
+    """Position after the first ``lines`` lines."""
     found = re.match(rb"(?:[^\r\n]*+(?:\r\n?|\n)){%d}" % lines, text)
     return 0 if found is None else found.end()
 
@@ -160,13 +160,13 @@ def raw_bytes(path: Path, compression: str | None) -> BinaryIO:
         return open_whole(path)
     import pyarrow as pa
 
-    # In a few reads: each waits for Python's lock, which the threads that parse take, too.
+    # Use few reads, because each one waits for the GIL, which the parsing threads also use.
     stream = pa.BufferedInputStream(pa.PythonFile(open_whole(path), "r"), _READ)
     return cast(BinaryIO, pa.CompressedInputStream(stream, compression))
 
 
 class _Cleaned(io.RawIOBase):
-    """Text in UTF-8, whose comments and skipped lines are blank: the others keep their numbers."""
+    """Text in UTF-8 with blank lines for comments and skipped lines, to keep line numbers."""
 
     def __init__(self, stream: BinaryIO, dialect: Dialect) -> None:
         self._stream, self._skip = stream, dialect.skip
@@ -193,14 +193,14 @@ class _Cleaned(io.RawIOBase):
         super().close()
 
     def _next(self) -> str:
-        """Some whole lines, cleaned."""
+        """Read and clean some whole lines."""
         more = self._stream.read(1 << 20)
         self._ended = not more
         text = self._rest + self._decoder.decode(more, final=self._ended)
         text = text.removeprefix("\ufeff")
         end = len(text) if self._ended else text.rfind("\n") + 1
         if not end and len(text) > LONGEST_ROW:
-            end = len(text)  # no lines at all, as is found later
+            end = len(text)  # no line ends; the error is reported later
         text, self._rest = text[:end], text[end:]
         blank = 0
         while self._skip and text:
@@ -215,7 +215,7 @@ class _Cleaned(io.RawIOBase):
 
 
 def _as_tab(match: re.Match[str]) -> str:
-    """One tab between fields, and nothing before the first and after the last."""
+    """Replace blanks by a tab between fields, and by nothing at the ends of a line."""
     if match[0][0] == '"':
         return match[0]
     text, (start, end) = match.string, match.span()
@@ -224,12 +224,12 @@ def _as_tab(match: re.Match[str]) -> str:
 
 
 class Piece(NamedTuple):
-    """Some consecutive records, blank lines among them.
+    """Consecutive records, including blank lines.
 
     Parameters
     ----------
     text : bytes
-        Whole records only, unless there is a fault.
+        Only whole records, unless there is a fault.
     fault : callable, optional
         Makes the error for a fault in the text or after it, given the number of lines before
         the piece.
@@ -240,17 +240,17 @@ class Piece(NamedTuple):
 
 
 def pieces_of(dialect: Dialect, stream: BinaryIO, size: int) -> Iterator[Piece]:
-    """Cut a stream of bytes after whole records, about ``size`` bytes a piece.
+    """Split a stream of bytes into pieces of whole records, of about ``size`` bytes each.
 
-    Quoted line ends end no record, and a mark inside of an unquoted cell (5" pipe)
-    quotes nothing: as pyarrow and the csv module have it. A fault comes in its turn,
-    as the last piece.
+    A quoted line end does not end a record, and a quote inside an unquoted cell
+    (5" pipe) is ordinary text, as in pyarrow and the csv module. If there is a fault,
+    it is in the last piece.
     """
     rest, is_open = b"", False
     while True:
         try:
             with reading(dialect.path, dialect.kind):
-                # A long record doubles what is looked at, so that it is not searched too often.
+                # Double the text for a long record, so that it is not searched too often.
                 more = stream.read(max(size, len(rest)))
         except PrincompError as error:
             yield Piece(b"", _known(error))
@@ -279,10 +279,10 @@ def _known(error: PrincompError) -> Callable[[int], PrincompError]:
 
 
 def _last_end(text: bytes, delimiter: str) -> tuple[int, bool]:
-    """Position after the last line end that ends a record, or 0; and if a quote is open."""
+    """Position after the last record that is complete, or 0, and whether a quote is open."""
     for since in (len(text) - _TAIL, 0):
         marks, since = _quotes(text, delimiter, since)
-        # A carriage return that comes last may be half of a line end.
+        # A carriage return at the very end may be half of a line end.
         for end, stop in ((b"\n", len(text)), (b"\r", len(text) - 1)):
             while (stop := text.rfind(end, since, stop)) >= 0:
                 before = int(np.searchsorted(marks, stop))
@@ -295,24 +295,24 @@ def _last_end(text: bytes, delimiter: str) -> tuple[int, bool]:
 
 
 def _quotes(text: bytes, delimiter: str, since: int) -> tuple[NDArray[np.int64], int]:
-    """Positions of the marks that open and close quoted cells, in turn.
+    """Positions of the quotes that open and close quoted cells, in order, and a start position.
 
-    All of them, or those from a position on, given with them, that is at most ``since``.
+    The positions are complete from the start position on, which is at most ``since``.
     """
     if b'"' not in text:
         return np.empty(0, np.int64), 0
     data = np.frombuffer(text, np.uint8)
     marks = np.flatnonzero(data == ord('"'))
-    # Taken in pairs, each first mark must stand where a cell begins, or make "" with
-    # the one before it: then every mark quotes.
+    # Fast path: take the quotes in pairs. If the first of each pair is at the start of a cell, or
+    # forms "" with the quote before it, then no quote is ordinary text.
     opens = np.zeros(256, np.bool_)
     opens[list(f'\r\n"{delimiter}'.encode())] = True
     may_open = opens[data[marks - 1]]
     may_open[0] |= marks[0] == 0
     if may_open[::2].all():
         return marks, 0
-    # Of two marks in a row that open nothing, the second is text in any case: it is enough to
-    # look closely from there on.
+    # Of two successive quotes that cannot open a cell, the second is ordinary text in any case,
+    # so an exact search can start there.
     sure = 1 + np.flatnonzero(~(may_open[:-1] | may_open[1:]))
     sure = marks[sure[marks[sure] <= since]]
     since = int(sure[-1]) if len(sure) else 0
@@ -326,7 +326,7 @@ def _quotes(text: bytes, delimiter: str, since: int) -> tuple[NDArray[np.int64],
 
 
 def count_lines(text: bytes) -> int:
-    """Line ends of every kind."""
+    r"""Number of line ends: \n, \r or \r\n."""
     lines = text.count(b"\n")
     if b"\r" in text:
         lines += text.count(b"\r") - text.count(b"\r\n")
@@ -334,11 +334,11 @@ def count_lines(text: bytes) -> int:
 
 
 def refuse_damage(dialect: Dialect, lines: int = 0) -> None:
-    """Raise MalformedFileError if a quote is never closed, or zero bytes are among the text.
+    """Raise MalformedFileError if a quote is never closed, or if the text has zero bytes.
 
-    Readers take all that follows an open quote for one cell of text, and those rows
-    would be missing without an error; files that were not written to their end are
-    filled up with zeros. ``lines`` are before the text.
+    CSV readers take everything after an unclosed quote as one cell, so those rows would be
+    missing without an error. Files that were not written completely may be padded with
+    zeros. ``lines`` is the number of lines before the text.
     """
     with reading(dialect.path, dialect.kind), dialect.binary() as stream:
         for piece in pieces_of(dialect, stream, 1 << 22):

@@ -1,8 +1,8 @@
-"""Rows of CSV and TSV files in chunks, from text that is never held as a whole.
+"""Read rows of CSV and TSV text in chunks, without holding the whole text in memory.
 
-The text is cut after whole records, so that a few threads parse pieces of it at once
-(1.5 times as fast as ``pyarrow.csv.open_csv``, on two processors), and a fault is placed
-from the text of its piece alone: a pipe needs no more than a file.
+The text is split into pieces of whole records, which a few threads parse in parallel
+(1.5 times as fast as ``pyarrow.csv.open_csv`` on two processors). The place of an error
+is found from the text of its piece alone, so pipes work like files.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from princomp.linalg import default_threads, in_order
 
 __all__ = ["DelimitedSource", "open_delimited"]
 
-# Text by which columns are judged.
+# Bytes of text from which the columns are judged.
 _HEAD = 1 << 22
 _UNSEEN_END = "the last row was not checked for totals; skip_end=1 leaves it out"
-# Numbers in a chunk, unless its text would then be too little or too much for one piece:
-# pyarrow parses 1 to 4 MB at a time fastest.
+# Numbers in a chunk, unless its text would then be outside these limits, in bytes: pyarrow
+# parses 1 to 4 MB at a time fastest.
 _NUMBERS = 1 << 18
 _LEAST_TEXT, _MOST_TEXT = 1 << 20, 1 << 22
-# Each holds a piece of text and its numbers, and two more pieces wait.
+# Each thread holds a piece of text and its numbers, and two more pieces wait.
 _MOST_THREADS = 4
 
 
@@ -56,23 +56,22 @@ def open_delimited(
     delimiter: str | None,
     compression: str | None,
 ) -> Source:
-    """Open a delimited file, to be read in chunks.
+    """Open a delimited file for reading in chunks.
 
     Parameters
     ----------
     path : Path
     selection : Selection
     delimiter : str, optional
-        Comma or tab, where the ending of the name says it.
+        Comma or tab, if the ending of the file name implies it.
     compression : {None, "gzip", "zstd"}
 
     Raises
     ------
     ColumnError, MalformedFileError, NotNumericError, ParameterError, ShapeError
-        As far as the first few megabytes show it; what comes later is refused by
-        ``chunks``.
+        The first few megabytes have an error; ``chunks`` raises errors in later parts.
     InputNotFoundError
-        No such file, or it may not be read.
+        The file does not exist or cannot be read.
     MissingLibraryError
         pyarrow is not installed.
     """
@@ -89,18 +88,18 @@ def open_delimited(
 class DelimitedSource(Source):
     """Rows of delimited text.
 
-    Which columns hold numbers is judged once, by the rules for whole files, from the
-    first 4 to 6 MB of text. From then on each of their cells must be a number or missing.
+    The first 4 to 6 MB of text decide, by the rules for whole files, which columns hold
+    numbers. All later cells of these columns must be numbers or missing.
 
     Parameters
     ----------
     dialect : Dialect
     stream : binary file
-        Its decompressed bytes, from the first on.
+        The decompressed bytes, from the start.
     selection : Selection
     once : bool
-        Go on with ``stream`` in ``chunks``, which may then be called once, instead of
-        opening the file of ``dialect`` again.
+        Whether ``chunks`` continues to read ``stream`` and can be called only once,
+        instead of opening the file of ``dialect`` again.
     """
 
     def __init__(
@@ -131,7 +130,7 @@ class DelimitedSource(Source):
             unused=table.unused,
         )
         self.repeatable = not once
-        # If the whole text was seen, the number of its rows. Later ones are totals, or empty.
+        # Number of rows, if the whole text was judged. Later rows are totals or empty.
         self._end = n if complete else None
         self._dialect = dialect
         self._parser = Parser(
@@ -143,7 +142,7 @@ class DelimitedSource(Source):
             judged.choice.names,
             judged.units,
         )
-        # By column: whether all numbers so far are whole and small enough to be exact.
+        # For each column, whether all numbers so far are integers and small enough to be exact.
         self._whole = [are_whole(x) and not may_have_lost_digits(x) for x in table.data.T]
         self._lines = header.lines
         self._body = end_of_lines(head, header.lines)
@@ -155,12 +154,12 @@ class DelimitedSource(Source):
 
     @property
     def row_origin(self) -> Origin:
-        """The file, and the lines of its rows where it can be read again."""
+        """The file, and the lines of its rows if it can be read again."""
         line = partial(line_of, self._dialect, names=self._lines)
         return Origin(self.file, line if self.repeatable else None)
 
     def current_states(self) -> tuple[FileState, ...]:
-        """The file as it is now; none where rows are seen once."""
+        """Current state of the file; empty if rows can be read only once."""
         if not self.repeatable:
             return ()
         with reading(self._dialect.path, self._dialect.kind):
@@ -184,7 +183,8 @@ class DelimitedSource(Source):
                     for j in found.large:
                         if whole[j]:
                             self._parser.refuse_long_integers(piece, j, before)
-                    # Large numbers that were not refused have an exponent somewhere.
+                    # A column whose large numbers were not refused is not one of integers: it
+                    # has exponents, for example.
                     for j in (*found.fractions, *found.large):
                         whole[j] = False
                     first = max(0, start - before.rows)
@@ -196,7 +196,7 @@ class DelimitedSource(Source):
     def _parsed(
         self, pieces: Iterator[Piece], whole: list[bool]
     ) -> Generator[tuple[Piece, Parsed | None]]:
-        """Parse pieces on threads. They may see an old ``whole``, which only costs time."""
+        """Parse pieces in threads. An outdated ``whole`` in a thread only costs time."""
 
         def parse(piece: Piece) -> tuple[Piece, Parsed | None]:
             return piece, self._parser.parse(piece, whole)
@@ -206,7 +206,7 @@ class DelimitedSource(Source):
 
     @contextmanager
     def _opened(self) -> Iterator[Iterator[Piece]]:
-        """Pieces of the text after the line of names."""
+        """Pieces of the text after the header."""
         if self._rest is not None:
             yield self._without_last(self._rest)
             return
@@ -221,7 +221,7 @@ class DelimitedSource(Source):
             yield self._without_last(pieces_of(self._dialect, stream, self._size))
 
     def _without_last(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
-        """All pieces without the last ``skip_end`` records, which need not be numbers."""
+        """All pieces, without the last ``skip_end`` records, which may hold anything."""
         last = self._dialect.skip_end
         if not last:
             yield from pieces
@@ -240,7 +240,7 @@ class DelimitedSource(Source):
             yield Piece(rest)
 
     def _records(self, piece: Piece) -> int:
-        """Count the records of a piece, also if some have another number of cells."""
+        """Count the records of a piece, even if their numbers of cells differ."""
         rows = self._parser.count(piece)
         if rows is not None:
             return rows
@@ -258,7 +258,7 @@ class DelimitedSource(Source):
 
 
 def _until(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
-    """The first rows."""
+    """The first ``rows`` rows of chunks."""
     for chunk in chunks:
         if rows > 0:
             yield chunk.part(0, rows) if len(chunk.data) > rows else chunk
@@ -266,7 +266,7 @@ def _until(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
 
 
 def _head(dialect: Dialect, pieces: Iterator[Piece]) -> tuple[bytes, bool]:
-    """Take pieces until they hold enough text to judge, and rows; whether that is all."""
+    """Join pieces until they hold enough text and rows; also whether that is all the text."""
     text = b""
     for piece in pieces:
         if piece.fault is not None and not piece.text:

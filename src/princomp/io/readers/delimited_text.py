@@ -1,6 +1,6 @@
-"""Delimited text as it is written: its line of names, its records, and where a fault stands.
+"""Read the header of delimited text, and find the line of an error.
 
-The rows themselves are read by pyarrow, in ``delimited`` and ``delimited_stream``.
+The rows themselves are read with pyarrow, in ``delimited`` and ``delimited_stream``.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from princomp.io.readers.reader_errors import malformed, reading
 __all__ = ["Header", "line_of", "read_header", "structure_error"]
 
 
-# Records that are looked at.
+# Number of records that are checked.
 _SAMPLE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Names of the columns, and how many lines of the file they and blanks before them take.
+    """The column names of a file.
 
     Parameters
     ----------
     names : list of str
     lines : int
+        Number of lines of the header, including blank lines before it.
     notes : tuple of str
-        What was detected.
+        Messages on what was detected.
     labels : tuple of str
-        Columns that may name the rows, as far as the first rows show it.
+        Columns that may name the rows, judging by the first rows.
     unnamed : bool
-        The file has no name for the first column.
+        Whether the file has no name for the first column.
     """
 
     names: list[str]
@@ -53,8 +54,10 @@ def read_header(dialect: Dialect) -> Header:
 
     Raises
     ------
-    ShapeError, MalformedFileError
-        Also where it is not clear whether the first line holds names.
+    ShapeError
+        The file is empty.
+    MalformedFileError
+        The header is damaged, or it is not clear whether the first line holds names.
     """
     path = dialect.path
     with reading(path, dialect.kind):
@@ -96,7 +99,7 @@ def read_header(dialect: Dialect) -> Header:
 
 
 def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
-    """The first records; fewer where something is wrong with one, as is said later."""
+    """The first records, up to an error in a later one, which is reported later."""
     found: list[tuple[int, int, list[str]]] = []
     try:
         found.extend(itertools.islice(dialect.records(), _SAMPLE))
@@ -107,7 +110,7 @@ def _sample(dialect: Dialect) -> list[tuple[int, int, list[str]]]:
 
 
 def _header(dialect: Dialect, cells: list[list[str]]) -> tuple[int, tuple[str, ...]]:
-    """Whether the first line holds names: 1, or 0; refused where that is not clear."""
+    """Number of header lines, 1 or 0, and notes; refuse the file if it is not clear."""
     first, number = [cell for cell in cells[0] if cell], dialect.numbers.number
     values = [x for cell in first if (x := number(cell)) is not None]
     if not values or 2 * len(values) < len(first) or all(x != x for x in values):
@@ -116,7 +119,7 @@ def _header(dialect: Dialect, cells: list[list[str]]) -> tuple[int, tuple[str, .
     fractions = any(x % 1 for x in values if math.isfinite(x))
     steps = {b > a for a, b in itertools.pairwise(values)}
     if len(values) == len(first):
-        # Names are unique; wavelengths and years rise or fall.
+        # Names are unique, and numbers as names (wavelengths, years) only rise or only fall.
         is_data = len(values) > 1 and (repeated or (fractions and len(steps) > 1))
     else:
         below = [set(column) for column in zip(*cells[1:], strict=False)]
@@ -142,7 +145,7 @@ def _fitted(
     records: list[tuple[int, int, list[str]]],
     count: int,
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Names of as many columns as the rows have, where it is clear how they belong together."""
+    """Match the number of names to the number of fields in the rows, if it is clear how."""
     notes: tuple[str, ...] = ()
     width, often = Counter(map(len, rows)).most_common(1)[0] if rows else (len(names), 0)
     number = dialect.numbers.number
@@ -162,7 +165,7 @@ def _fitted(
 
 
 def _title(dialect: Dialect, line: int, table: int, width: int) -> MalformedFileError:
-    """The error for a line above the table, which begins at line ``table``."""
+    """Make the error for a line above the table, which begins at line ``table``."""
     return malformed(
         dialect.path,
         f"line {line} has 1 field, and lines from {table} on have {width}",
@@ -174,7 +177,7 @@ def _title(dialect: Dialect, line: int, table: int, width: int) -> MalformedFile
 def _refuse_title(
     dialect: Dialect, cells: list[list[str]], records: list[tuple[int, int, list[str]]]
 ) -> None:
-    """Refuse a title whose line was filled up with separators, above a line of names."""
+    """Refuse a title above the header, on a line that was padded with separators."""
     filled = [sum(map(bool, row)) for row in cells]
     top = next((i for i, count in enumerate(filled) if count > 1), 0)
     if not (top and top + 1 < len(cells) and filled[0] and cells[0][0]):
@@ -190,7 +193,7 @@ def _refuse_second_header(
     cells: list[list[str]],
     records: list[tuple[int, int, list[str]]],
 ) -> None:
-    """Refuse a second line of names or units, such as "cm" above numbers only."""
+    """Refuse a second line of names or units, such as "cm" above a column of numbers."""
     if len(cells) < 4 or len(cells[1]) != len(names):
         return
     numbers = dialect.numbers
@@ -214,7 +217,7 @@ def _refuse_second_header(
 
 
 def _labels(names: list[str], rows: list[list[str]], dialect: Dialect) -> tuple[str, ...]:
-    """Columns of text that differs in all rows looked at."""
+    """Text columns without repeated cells in the sampled rows."""
     found = []
     for j, name in enumerate(names):
         column = [row[j] for row in rows if j < len(row)]
@@ -233,9 +236,9 @@ def _is_utf8(text: str) -> bool:
 
 
 def structure_error(dialect: Dialect, header: Header, rows: int = 0, lines: int = 0) -> DataError:
-    """Find why not even text could be read, and say where.
+    """Find out why pyarrow could not read the text even as text, and make the error.
 
-    ``rows`` and ``lines`` are before the text, those of the names not among them.
+    ``rows`` and ``lines`` are the numbers of data rows and lines before the text.
     """
     path, p = dialect.path, len(header.names)
     try:
@@ -281,7 +284,7 @@ def structure_error(dialect: Dialect, header: Header, rows: int = 0, lines: int 
 
 
 def line_of(dialect: Dialect, row: int, names: int = 0) -> int | None:
-    """Line on which data row ``row``, from 0, starts, after ``names`` lines of names."""
+    """Line on which data row ``row``, from 0, starts; the header has ``names`` lines."""
     with contextlib.suppress(OSError, EOFError, csv.Error):
         rows = (line for line, _, _ in dialect.records() if line > names)
         return next(itertools.islice(rows, row, None), None)

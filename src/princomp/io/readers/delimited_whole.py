@@ -1,4 +1,4 @@
-"""Columns of whole numbers in delimited text: refused where they may be codes or lose digits."""
+"""Columns of integers in delimited text: refuse those that may be codes or lose digits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["are_whole", "may_have_lost_digits", "refuse_codes", "refuse_long_integers"]
 
-# At least one digit must not be 0: 0000 is the number zero.
+# At least one digit is not 0, because 0000 is the number zero.
 _CODE = r"\s*0+[1-9][0-9]*\s*"
 
 
@@ -30,8 +30,8 @@ def are_whole(values: NDArray[np.float64]) -> bool:
 
 
 def may_have_lost_digits(values: NDArray[np.float64]) -> bool:
-    """Whether some are 2**53 or more in size, so that the text may have held other integers."""
-    # Infinities count: integers of hundreds of digits are read as such.
+    """Whether some magnitudes are 2**53 or more, so that the integers in the text may differ."""
+    # Infinities count, because integers of hundreds of digits are read as infinity.
     return bool(np.fmax.reduce(np.abs(values), initial=0.0) >= LARGEST_INTEGER)
 
 
@@ -40,7 +40,8 @@ def refuse_long_integers(
 ) -> None:
     """Raise NotNumericError for an integer beyond 2**53 in a column of integers.
 
-    ``before`` counts the rows before those of ``read``, of which the first ``rows`` are looked at.
+    ``before`` is the number of rows before those of ``read``; only the first ``rows`` of these
+    are checked.
     """
     with reading(read.dialect.path, read.dialect.kind):
         table = read.as_text([name])
@@ -51,7 +52,7 @@ def refuse_long_integers(
 
 
 def refuse_codes(read: Reader, names: Sequence[str], origin: Origin, rows: int) -> None:
-    """Raise NotNumericError for a cell such as 01234 in the first ``rows`` of some columns."""
+    """Raise NotNumericError for a cell such as 01234 in the first ``rows`` rows of columns."""
     if not names or not _may_have_codes(read.dialect):
         return
     import pyarrow.compute as compute
@@ -78,9 +79,9 @@ def refuse_codes(read: Reader, names: Sequence[str], origin: Origin, rows: int) 
 
 
 def _may_have_codes(dialect: Dialect) -> bool:
-    """Whether somewhere a field seems to begin with 0 and another digit."""
+    """Whether any field seems to begin with 0 and another digit."""
     ends = re.escape(dialect.delimiter.encode())
-    # A few blanks or quotes: a long run of them would be searched again from each.
+    # Allow only a few blanks or quotes, because a long run would be searched again from each one.
     patterns = [re.compile(end + rb'[" ]{0,8}0[0-9]') for end in (ends, rb"\n", rb"\r")]
     # A piece begins after a line end, so its first field follows no delimiter.
     first = re.compile(rb'(?:\xef\xbb\xbf)?[" ]{0,8}0[0-9]')

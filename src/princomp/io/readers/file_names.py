@@ -1,4 +1,4 @@
-"""Names of files: patterns, and parts inside of a file."""
+"""Names of files: wildcard patterns, and parts inside a file."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ __all__ = ["expanded"]
 
 
 def expanded(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """Expand the patterns among some names to files.
+    """Expand wildcard patterns to files.
 
     Parameters
     ----------
     names : sequence of path
-        Each "path" or "path::inside". A path with ``*``, ``?`` or ``[`` that is not itself
-        there is a pattern (``**`` for folders of any depth), and the part inside belongs to
-        each of its files. What it finds stands in natural order: part2 before part10.
+        Each is "path" or "path::inside". A path with ``*``, ``?`` or ``[`` is a pattern unless
+        a file of exactly that name exists (``**`` matches folders of any depth). The part
+        "inside" applies to each matching file. Matches are in natural order: part2 before
+        part10.
 
     Returns
     -------
     list of Path
-        With the part inside, as it was given.
+        Each with the part "::inside", if it was given.
 
     Raises
     ------
     InputNotFoundError
-        A pattern that finds nothing.
+        A pattern matches nothing.
     ParameterError
-        A file that is named twice: its rows would count twice.
+        A file is named twice, so its rows would count twice.
     """
     if isinstance(names, str | os.PathLike):
         raise ParameterError(
@@ -64,7 +65,7 @@ def _meant(name: str) -> list[Path]:
     path, colons, inside = _split(name)
     if not any(sign in path for sign in "*?[") or os.path.exists(path):
         return [Path(name)]
-    # A folder is a table only where it is a store of arrays.
+    # A folder is a table only if it is a Zarr store.
     found = [
         Path(match)
         for match in glob.glob(path, recursive=True)
@@ -80,8 +81,8 @@ def _meant(name: str) -> list[Path]:
 
 
 def _natural(path: Path) -> tuple[list[list[str | int]], str]:
-    """A key that compares runs of digits as numbers."""
-    # Splitting puts text at even and digits at odd places, so that like is compared with like.
+    """A sort key that compares runs of digits as numbers."""
+    # Splitting puts text at even and digits at odd positions, so numbers never meet text.
     pieces = [re.split("([0-9]+)", part) for part in path.parts]
     key = [[int(s) if j % 2 else s for j, s in enumerate(piece)] for piece in pieces]
     return key, str(path)

@@ -1,4 +1,4 @@
-"""Rows from files, by the ending of their name: read whole where small, else chunk by chunk."""
+"""Open files by the ending of their names: small ones are read whole, others chunk by chunk."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ class Format(NamedTuple):
     Parameters
     ----------
     module : str
-        Of this package.
+        Name of a module of this package.
     opener : str
-        The function of it that makes a Source: ``opener(path, selection, **options)``, with
-        ``inside`` among the options where files of the format have parts.
+        Name of its function that makes a Source: ``opener(path, selection, **options)``. The
+        options include ``inside`` if files of the format have parts.
     options : mapping
     whole : str, optional
-        Module and function that makes a Table of a small file, where text in a column may tell
-        whether it holds numbers: then all cells are looked at, not the first ones alone.
+        Module and function that reads a small file into a Table. Given for formats in which
+        text decides whether a column holds numbers, so that the decision considers all cells,
+        not only the first ones.
     has_parts : bool
-        A file may hold several arrays; the one that is meant follows "::".
+        A file may hold several arrays; the name of one follows "::".
     """
 
     module: str
@@ -44,13 +45,13 @@ class Format(NamedTuple):
     has_parts: bool = False
 
     def source(self, path: Path, selection: Selection, inside: str | None) -> Source:
-        """Open a file, to be read in chunks."""
+        """Open a file for reading in chunks."""
         options = {**self.options, "inside": inside} if self.has_parts else self.options
         source: Source = _function(self.module, self.opener)(path, selection, **options)
         return source
 
     def table(self, path: Path, selection: Selection) -> Table | None:
-        """Read a file whole, if this format needs that."""
+        """Read a whole file into memory, if the format has a function for that."""
         if self.whole is None:
             return None
         read = _function(*self.whole.split("."))
@@ -63,7 +64,7 @@ def _function(module: str, name: str) -> Callable[..., Any]:
     return function
 
 
-# To add a format: write its reader as a module of this package and enter it here.
+# To add a format, write its reader as a module of this package and add an entry here.
 _ARROW = Format("columnar_files", "open_arrow", whole="columnar_files.read_arrow")
 _FORMATS = {
     **{
@@ -94,18 +95,18 @@ _FORMATS = {
 
 ENDINGS = tuple(_FORMATS)
 
-# Files up to so many bytes are read whole where their format says so.
+# Largest file sizes in bytes, uncompressed and compressed, for which ``Format.whole`` is used.
 _SMALL, _SMALL_PACKED = 2**25, 2**23
 
 
 def ending_of(path: str | os.PathLike[str]) -> str | None:
-    """Give the known ending of a file's name, in lower case; None if it has none."""
+    """Return the known ending of a file's name, in lower case; None if it has none."""
     name = Path(path).name.lower()
     return next((ending for ending in ENDINGS if name.endswith(ending)), None)
 
 
 def parts_of(name: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """A file, and what is meant inside it: "store.h5::/group/x"."""
+    """Split a name such as "store.h5::/group/x" into the file and the part inside it."""
     text = os.fspath(name)
     file, mark, inside = text.partition("::")
     ending = ending_of(file)
@@ -128,29 +129,29 @@ def open_source(
     Parameters
     ----------
     name : path
-        Its ending says its kind: one of ``ENDINGS``. After "::" stands what is meant
-        inside a file that holds several arrays.
+        Its ending, one of ``ENDINGS``, sets the format. In a file that holds several
+        arrays, "::" and the name of one may follow.
     columns : sequence of str, optional
-        The columns to use, in this order; every numeric one if not given. In an
+        The columns to use, in this order; all numeric columns if not given. In an
         .npy file columns are numbered from 0 ("0", "3").
     exclude : sequence of str
         Columns to leave out.
     id_column : str, optional
-        A column that names the rows; its text is kept as it stands ("007").
+        A column that names the rows; its text is kept unchanged ("007").
     find_ids : bool
-        Find the column that names the rows, where ``id_column`` is None.
+        Find the column that names the rows, if ``id_column`` is None.
     options : ReadOptions
 
     Raises
     ------
     InputNotFoundError
-        No such file, or it may not be read.
+        The file does not exist or cannot be read.
     ParameterError
         The ending is not known.
     MalformedFileError
-        The file is cut short, damaged, ragged, or not of the kind its name says.
+        The file is cut short, damaged, ragged, or not of the format its ending implies.
     ColumnError, NotNumericError, ShapeError
-        Its columns are not as asked, hold text, or there are none or no rows.
+        A requested column is missing or holds text, or there are no columns or no rows.
     MissingLibraryError
         pyarrow is needed and not installed.
     """
@@ -169,7 +170,8 @@ def open_source(
     if isinstance(source, TableSource):
         refuse_changed(before, _states_of(path))
     else:
-        # Compared with the files as they are now; a reader of several files then names them all.
+        # file_states() compares the state before with the state now. Its result replaces the
+        # state before, because a reader of several files lists all of them.
         source.opened = before
         source.opened = source.file_states()
     return source
@@ -183,7 +185,7 @@ def open_files(
     id_column: str | Literal[False] | None = None,
     options: ReadOptions = DETECT,
 ) -> Source:
-    """Open files, wildcards among them, one after the other as one table.
+    """Open one or more files or wildcards, and concatenate them into one table.
 
     Parameters
     ----------
@@ -191,8 +193,8 @@ def open_files(
     columns, exclude
         As in :func:`open_source`.
     id_column : str or False, optional
-        The column that names the rows. None finds one, such as the index that pandas writes;
-        False takes none.
+        The column that names the rows. None detects one, such as the index that pandas writes;
+        False uses none.
     options : ReadOptions
     """
     from princomp.io.readers.file_names import expanded
@@ -202,7 +204,7 @@ def open_files(
     how: dict[str, Any] = {"columns": columns, "exclude": exclude, "options": options}
     first = open_source(paths[0], id_column=id_column or None, find_ids=id_column is None, **how)
     try:
-        # What the first file calls its rows, all do.
+        # All files use the id column of the first file.
         others = [open_source(path, id_column=first.id_column, **how) for path in paths[1:]]
     except (ColumnError, ParameterError) as error:
         if id_column is not None or not _lacks(error, first.id_column):
@@ -221,9 +223,9 @@ def _lacks(error: PrincompError, id_column: str | None) -> bool:
 
 
 def _format_of(path: Path) -> tuple[str, Format]:
-    """The ending of a file that is there, and its format."""
+    """The ending of an existing file, and its format."""
     ending = ending_of(path)
-    # A store of arrays may be a folder.
+    # A Zarr store may be a folder.
     if not (ending is not None and ending.startswith(".zarr") and path.is_dir()):
         _refuse_absent(path)
     if ending is None:
@@ -236,7 +238,7 @@ def _format_of(path: Path) -> tuple[str, Format]:
 
 
 def _states_of(path: Path) -> tuple[FileState, ...]:
-    """State of a file now; none of a folder, whose reader says what is in it."""
+    """Current state of a file; empty for a folder, whose reader tracks the files in it."""
     with reading(path, "a table"):
         return () if path.is_dir() else (FileState.of(path),)
 

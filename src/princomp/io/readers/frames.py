@@ -54,8 +54,8 @@ _TEXT = (nw.String, *CATEGORIES)
 def is_frame(obj: object) -> bool:
     """Whether ``obj`` is a data frame.
 
-    A lazy frame counts, so that ``from_frame`` can say what to do with it. No
-    frame library is imported: narwhals looks only at what is loaded already.
+    Lazy frames count, so that ``from_frame`` can explain what to do with them. No
+    frame library is imported, because narwhals checks only libraries already loaded.
     """
     if isinstance(obj, np.ndarray | list | tuple):
         return False
@@ -67,12 +67,12 @@ def is_frame(obj: object) -> bool:
 
 
 def column_names(frame: IntoDataFrame) -> list[str]:
-    """Names of a frame's columns, as text."""
+    """Names of the columns of a frame, as strings."""
     return [str(name) for name in nw.from_native(frame, pass_through=False).columns]
 
 
 def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str]) -> Any:
-    """Numbers (n, p) as a frame of the library of another one, with its index."""
+    """Make a frame of the (n, p) numbers, with the library and the index of ``frame``."""
     given = nw.from_native(frame, eager_only=True)
     columns = {name: np.ascontiguousarray(data[:, j]) for j, name in enumerate(names)}
     made = nw.from_dict(columns, backend=given.implementation).to_native()
@@ -83,11 +83,11 @@ def frame_like(frame: Any, data: NDArray[Any], names: Sequence[str]) -> Any:
 
 
 def with_numbers(frame: Any, wanted: Collection[str]) -> Any:
-    """The frame with the columns ``wanted``, and others only if a fit would take them."""
+    """Select the columns ``wanted`` of a frame, and all others that a fit would use."""
     try:
         eager = nw.from_native(frame, eager_only=True)
     except (DuplicateError, TypeError):
-        return frame  # refused where it is read
+        return frame  # reading it later raises the error
     others = (*NOT_NUMBERS, *_TEXT, nw.Boolean, nw.Object)
     labels = [
         label
@@ -112,43 +112,43 @@ def from_frame(
     text: TextPolicy = "error",
     file: str | None = None,
 ) -> Table:
-    """Take the numbers out of a frame.
+    """Extract the numbers of a frame.
 
     Parameters
     ----------
     frame : DataFrame or Table
-        From pandas, polars, pyarrow or another eager library of narwhals; never
-        written. Booleans count as 0 and 1, nulls become NaN.
+        From pandas, polars, pyarrow or another eager library that narwhals supports;
+        never modified. Booleans count as 0 and 1, nulls become NaN.
     columns : sequence of str, optional
-        The columns to use, in this order; every numeric one if not given.
+        The columns to use, in this order; all numeric columns if not given.
     exclude : sequence of str
         Columns to leave out.
     id_column : str, optional
         A column that names the rows.
     find_ids : bool
-        Leave out a first column that numbers the rows, where ``id_column`` is None.
+        Leave out a first column that numbers the rows, if ``id_column`` is None.
     text : {"error", "leave out"}
-        What becomes of a column without numbers (text, dates, lists) that was
-        not named in ``columns``.
+        What to do with a column without numbers (text, dates, lists) that is not
+        named in ``columns``.
     file : str, optional
         Name of the file that the frame was read from, for messages.
 
     Returns
     -------
     Table
-        Of shape (n, p). Its ``columns`` are None where no label of the frame is
-        a string, as with the numbered columns of pandas.
+        The numbers, of shape (n, p). Its ``columns`` are None if no label of the
+        frame is a string, as with the default column labels of pandas.
 
     Raises
     ------
     ColumnError
-        A column that is not there or stands twice.
+        A column does not exist or is repeated.
     NotNumericError
-        Text where numbers must stand, complex numbers, integers beyond 2**53.
+        There is text instead of numbers, a complex number, or an integer beyond 2**53.
     ParameterError
-        A lazy frame, or no frame at all.
+        The frame is lazy, or not a frame.
     ShapeError
-        No rows, or no numeric column.
+        There are no rows or no numeric columns.
     """
     origin = frame_origin(frame, file)
     eager = _eager(frame, origin)
@@ -161,13 +161,13 @@ def from_frame(
     table = convert(eager, choice, text, origin, dict(zip(names, labels, strict=True)))
     table = replace(table, notes=(*cautions, *table.notes))
     if not any(isinstance(label, str) for label in labels):
-        # scikit-learn, too, takes such a frame for one without names.
+        # scikit-learn also treats such a frame as one without column names.
         return replace(table, columns=None)
     return table
 
 
 def frame_origin(frame: Any, file: str | None = None) -> Origin:
-    """Where the rows of a frame come from: an index of pandas, unless default, names them."""
+    """Where the rows of a frame come from; a non-default pandas index labels them."""
     index: Any = getattr(frame, "index", None)
     pandas: Any = sys.modules.get("pandas")
     if pandas is None or not isinstance(index, pandas.Index):
@@ -185,10 +185,10 @@ def convert(
     labels: dict[str, Any] | None = None,
     kinds: Mapping[str, str] = MappingProxyType({}),
 ) -> Table:
-    """Turn the chosen columns of a narwhals frame into a Table.
+    """Convert the chosen columns of a narwhals frame to a Table.
 
-    ``labels`` gives the frame's own label for a name, where they differ, and ``kinds`` what a
-    column of text holds.
+    ``labels`` maps names to the frame's own labels, if they differ. ``kinds`` maps columns that
+    arrive as text to words for what they hold, for notes.
     """
     if labels is None:
         labels = {name: name for name in frame.columns}
@@ -201,8 +201,8 @@ def convert(
         )
     kept: list[str] = []
     left_out: list[str] = []
-    # Column by column into Fortran order: each write is then contiguous, ten times
-    # faster than strided ones at 1,000,000 × 20, and a second copy is never held.
+    # Copy column by column into Fortran order: each write is then contiguous, which is ten times
+    # faster than strided writes for 1,000,000 × 20 numbers, and needs no second copy.
     data: Matrix = empty((n, len(choice.names)), _dtype(frame, choice, labels), order="F")
     for name in choice.names:
         values = _values(frame.get_column(labels[name]), name, choice.requested, text, origin)
@@ -242,7 +242,7 @@ def convert(
 
 
 def _holds_objects(column: Series) -> bool:
-    """Whether a column of a type that narwhals does not know, such as Period, holds no numbers."""
+    """Whether a column has a type unknown to narwhals, such as Period, and holds Python objects."""
     return isinstance(column.dtype, nw.Unknown) and column.to_numpy().dtype.kind == "O"
 
 
@@ -250,8 +250,8 @@ def _eager(frame: Any, origin: Origin) -> Frame:
     try:
         wrapped = nw.from_native(frame, pass_through=True)
     except DuplicateError as error:
-        # narwhals does not say which, so the frame itself is asked; in pyarrow the
-        # names are .column_names, while .columns are the data.
+        # narwhals does not say which name is repeated, so get the names from the frame itself.
+        # In pyarrow they are in .column_names, while .columns holds the data.
         labels = getattr(frame, "column_names", None) or frame.columns
         refuse_duplicates([str(label) for label in labels], origin)
         raise ColumnError(origin.say(str(error)), place=origin.place()) from error
@@ -269,11 +269,12 @@ def _eager(frame: Any, origin: Origin) -> Frame:
 
 
 def _dtype(frame: Frame, choice: Choice, labels: dict[str, Any]) -> type[np.float32 | np.float64]:
-    """Settle on float32 if every column that will be used is float32, else float64."""
+    """Return float32 if every column that will be used is float32, else float64."""
     schema = frame.schema
     kinds = [schema[labels[name]] for name in choice.names]
     if not choice.requested:
-        # Unasked, these are left out, refused, or empty: none gives a number.
+        # Columns of these types that were not requested give no numbers: they are left out,
+        # refused or empty.
         kinds = [kind for kind in kinds if not isinstance(kind, (*NOT_NUMBERS, *_TEXT, nw.Boolean))]
     single = bool(kinds) and all(isinstance(kind, nw.Float32) for kind in kinds)
     return np.float32 if single else np.float64
@@ -282,7 +283,7 @@ def _dtype(frame: Frame, choice: Choice, labels: dict[str, Any]) -> type[np.floa
 def _values(
     series: Series, name: str, requested: bool, text: TextPolicy, origin: Origin
 ) -> NDArray[Any] | None:
-    """Give the column's numbers, or None if it is left out."""
+    """Return the numbers of a column, or None if it is left out."""
     kind = series.dtype
     may_leave_out = text == "leave out" and not requested
     if kind.is_float():
@@ -297,7 +298,7 @@ def _values(
         if may_leave_out:
             return None
     elif isinstance(kind, _TEXT):
-        # Most text is left out, and few distinct values are looked at sooner than all cells.
+        # Most text columns are left out, and checking distinct values is faster than all cells.
         distinct = _as_text(series.unique().to_list()) if may_leave_out else []
         if any(map(is_text, distinct)) and not any(map(looks_numeric, distinct)):
             return None
@@ -318,7 +319,7 @@ def _values(
 
 
 def _plain_numbers(array: NDArray[Any], name: str, origin: Origin) -> NDArray[Any]:
-    """Check an array of a kind that narwhals has no name for (sparse, big-endian, …)."""
+    """Check an array of a dtype that narwhals does not know (sparse, big-endian, …)."""
     index = index_beyond(array)
     if index is not None:
         raise long_integer(name, index[0], array[index], origin)
@@ -328,7 +329,7 @@ def _plain_numbers(array: NDArray[Any], name: str, origin: Origin) -> NDArray[An
 def _refuse_long_integers(series: Series, name: str, origin: Origin) -> None:
     if series.null_count() == len(series):
         return
-    # On the column's own integers, exactly; as floats they would be rounded already.
+    # Compare the integers themselves, because converting them to floats would round them.
     if max(int(series.max()), -int(series.min())) > LARGEST_INTEGER:
         cells = _cells(series)
         i = first_long_integer(cells)
@@ -338,13 +339,13 @@ def _refuse_long_integers(series: Series, name: str, origin: Origin) -> None:
 
 def _cells(series: Series) -> list[Any]:
     """Python values of a column, None where missing."""
-    # pandas alone has four ways to write a missing cell; is_null knows them.
+    # pandas alone has four representations of a missing cell; is_null knows all of them.
     missing = series.is_null().to_list()
     return [None if no else cell for cell, no in zip(series.to_list(), missing, strict=True)]
 
 
 def _as_text(cells: list[Any]) -> list[str | None]:
-    """Give categories as text: a category written 1 is a label, not a quantity."""
+    """Convert categories to text, because a category 1 is a label, not a quantity."""
     return [None if cell is None else str(cell) for cell in cells]
 
 

@@ -1,4 +1,4 @@
-"""Tables from AnnData files (.h5ad): a matrix, dense or sparse, with names of rows and columns."""
+"""Tables from AnnData files (.h5ad): a dense or sparse matrix with row and column names."""
 
 from __future__ import annotations
 
@@ -28,33 +28,35 @@ def open_h5ad(
     selection: Selection,
     inside: str | None = None,
 ) -> Source:
-    """Open the matrix X of an AnnData file, or another one in it.
+    """Open the matrix X of an AnnData file, or another matrix in it.
 
     Parameters
     ----------
     path : Path
-        Of the file, as any version of anndata writes it.
+        The file, written by any version of anndata.
     selection : Selection
-        Columns by the names in ``var``. A name that stands there more than once gets a number:
-        "HBA", "HBA-1", "HBA-2". Columns without names have numbers. The id column is
-        "obs_names", "_index", or what the index of ``obs`` is called: the names of the rows.
+        Columns by the names in ``var``. Repeated names get numbers: "HBA", "HBA-1", "HBA-2".
+        Columns without names are numbered. To use the row names as the id column, give
+        "obs_names", "_index", or the name of the index of ``obs``.
     inside : str, optional
-        Another matrix: "layers/counts", "raw/X", "obsm/X_umap".
+        Another matrix, such as "layers/counts", "raw/X" or "obsm/X_umap".
 
     Returns
     -------
     Source
-        Of shape (n, p), float32 where the matrix is. A dense matrix or one in CSR is read
-        row by row; one in CSC is held, if its stored numbers take at most 1 GB.
+        Rows of shape (n, p); float32 if the matrix is float32. A dense or CSR matrix is read
+        in chunks of rows; a CSC matrix is loaded into memory, if its stored numbers take at
+        most 1 GB.
 
     Raises
     ------
     MissingLibraryError
         h5py is not installed.
     InputNotFoundError, MalformedFileError
-        No such file; damaged, or no AnnData.
+        The file does not exist, is damaged, or is not an AnnData file.
     ParameterError, ColumnError, ShapeError, NotNumericError
-        No such matrix or column, no numbers, or a large matrix in CSC.
+        The matrix or a column does not exist, the matrix does not hold numbers, or it is a
+        large CSC matrix.
     """
     origin = Origin(str(path))
     with opened(path) as file:
@@ -78,7 +80,7 @@ def open_h5ad(
 
 
 def _member(path: Path, file: h5py.File, name: str, origin: Origin) -> Member:
-    """The matrix of a name."""
+    """Find a matrix by its name."""
     h5py = need("h5py", path)
     members: list[Member] = []
 
@@ -91,14 +93,14 @@ def _member(path: Path, file: h5py.File, name: str, origin: Origin) -> Member:
             members.append(Member(at, node.shape or (), node.dtype))
 
     with reading(path, "AnnData"):
-        # "raw/X" was "raw.X" in files of old.
+        # Old files have "raw.X" instead of "raw/X".
         for known in (name, name.replace("raw/", "raw.", 1)):
             if known in file:
                 name = known
                 look(name, file[name])
         if not members:
             file.visititems(look)
-    # Where the name is a group's, or that of nothing, tables alone are worth a word.
+    # If the name is that of a group or does not exist, only tables are candidates.
     if not any(member.name == name for member in members):
         members = [member for member in members if member.is_table]
     member = pick_array(members, name, origin)
@@ -108,7 +110,7 @@ def _member(path: Path, file: h5py.File, name: str, origin: Origin) -> Member:
 
 @dataclass(kw_only=True, eq=False)
 class _Dense(Hdf5Array):
-    """A dense matrix, with names of its rows where they are wanted."""
+    """A dense matrix, with row names if they are requested."""
 
     kind: str = "AnnData"
     row_names: Names | None = None

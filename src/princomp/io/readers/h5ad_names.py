@@ -1,4 +1,4 @@
-"""Names of rows and columns in AnnData files of all ages."""
+"""Names of rows and columns in AnnData files of all versions."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["Names", "column_names", "obs_column", "row_names"]
 
 
 class Names(NamedTuple):
-    """Where names lie: in a dataset, or in a field of one with records."""
+    """Location of names: a dataset, or a field of a dataset of records."""
 
     node: str
     field: str | None
-    # What the index is called.
+    # Name of the index.
     title: str
 
     def read(self, file: h5py.File, start: int = 0, stop: int | None = None) -> NDArray[np.object_]:
-        """Names number ``start`` to ``stop`` as texts; to be called inside of ``reading``."""
+        """Names ``start`` to ``stop`` as strings; call it inside ``reading``."""
         dataset = file[self.node]
         if self.field is not None:
             dataset = dataset.fields(self.field)
@@ -47,7 +47,7 @@ class Names(NamedTuple):
 def column_names(
     path: Path, file: h5py.File, member: Member
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """Different names for the columns of a matrix, if it has such, and a note if they were not."""
+    """Unique column names of a matrix, None if it has none, and a note if any were repeated."""
     p = member.shape[1]
     if member.name.split("/")[0] not in ("X", "raw", "raw.X", "layers"):
         return None, ()
@@ -67,7 +67,7 @@ def column_names(
 
 
 def _numbered(names: list[str]) -> tuple[str, ...]:
-    """Make names different: "a", "a" become "a", "a-1", as people who use AnnData expect."""
+    """Make names unique, as AnnData users expect: "a", "a" become "a", "a-1"."""
     taken = set(names)
     met: Counter[str] = Counter()
     different = []
@@ -85,12 +85,12 @@ def _numbered(names: list[str]) -> tuple[str, ...]:
 
 
 def row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> Names:
-    """Where the names of the rows lie.
+    """Location of the row names.
 
     Raises
     ------
     ColumnError
-        ``id_column`` is not what they are called.
+        ``id_column`` is not the name of the index, or there are no row names.
     """
     with reading(path, "AnnData"):
         index = _index(path, file, "obs")
@@ -111,7 +111,7 @@ def row_names(path: Path, file: h5py.File, id_column: str, rows: Member) -> Name
 
 
 def obs_column(path: Path, name: str) -> NDArray[np.object_]:
-    """Cells of a column of ``obs``; of categories their names, None where missing.
+    """Cells of a column of ``obs``; category names for categoricals, None where missing.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
             names = node["categories"]
             text = h5py.check_string_dtype(names.dtype)
             labels = [*(names.asstr()[:] if text else names[:]), None]
-            # The code of a missing cell is -1, the last one.
+            # A missing cell has the code -1, which selects the None at the end.
             return np.array(labels, dtype=object)[node["codes"][:]]
         values, mask = node["values"], node["mask"][:]
         text = h5py.check_string_dtype(values.dtype)
@@ -146,7 +146,7 @@ def obs_column(path: Path, name: str) -> NDArray[np.object_]:
 
 
 def _index(path: Path, file: h5py.File, where: str) -> Names | None:
-    """The index of a frame: of a group, or of a dataset with records, as it was until 2019."""
+    """The index of a frame, which is a group or, until 2019, a dataset of records."""
     h5py = need("h5py", path)
     if where not in file:
         return None
@@ -160,7 +160,7 @@ def _index(path: Path, file: h5py.File, where: str) -> Names | None:
     if title not in frame:
         return None
     node = frame[title]
-    # Texts of which some could be missing are a group of values and a mask.
+    # Text that allows missing values is stored as a group with values and a mask.
     inner = "/values" if isinstance(node, h5py.Group) else ""
     return Names(f"{where}/{title}{inner}", None, title)
 

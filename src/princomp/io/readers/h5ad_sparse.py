@@ -1,4 +1,4 @@
-"""Sparse matrices in AnnData files: rows of CSR as they come, and CSC turned once in memory."""
+"""Sparse matrices in AnnData files: CSR is read in chunks, CSC is converted in memory."""
 
 from __future__ import annotations
 
@@ -26,43 +26,43 @@ if TYPE_CHECKING:
 
 __all__ = ["SparseRows", "is_sparse", "sparse_member", "sparse_source"]
 
-# Stored numbers handed on at once: 12 MB with their columns, of float64.
+# Stored numbers in a chunk: 12 MB as float64 with their column indices.
 _NUMBERS = 2**20
-# Row ends read at once, 1 MB: few chunks are cut short where they end.
+# Row ends (indptr) read at once: 1 MB, so that few chunks are cut short where this block ends.
 _ROWS = 2**17
-# Bytes of stored numbers up to which a matrix kept by columns is turned in memory.
+# Largest CSC matrix, in bytes of stored numbers and indices, that is converted in memory.
 _MOST_TURNED = 10**9
 
 
 def _layout(node: h5py.Dataset | h5py.Group) -> str | None:
-    """The layout of a sparse matrix, as versions of anndata have called it; None if it is none."""
+    """The layout of a sparse matrix, in any anndata version; None if it is not a sparse matrix."""
     found = node.attrs.get("encoding-type", node.attrs.get("h5sparse_format", ""))
     text = found.decode() if isinstance(found, bytes) else str(found)
     return {"csr_matrix": "csr", "csr": "csr", "csc_matrix": "csc", "csc": "csc"}.get(text)
 
 
 def is_sparse(node: h5py.Dataset | h5py.Group) -> bool:
-    """Whether a group of the file is a sparse matrix; to be called inside of ``reading``."""
+    """Whether a group of the file is a sparse matrix; call it inside ``reading``."""
     return _layout(node) is not None
 
 
 def sparse_member(name: str, node: h5py.Dataset | h5py.Group) -> Member:
-    """Shape and dtype of a sparse matrix; to be called inside of ``reading``."""
+    """Shape and dtype of a sparse matrix; call it inside ``reading``."""
     shape = node.attrs["shape"] if "shape" in node.attrs else node.attrs["h5sparse_shape"]
     return Member(name, tuple(int(length) for length in shape), node["data"].dtype)
 
 
 @dataclass(kw_only=True, eq=False)
 class SparseRows(InStore):
-    """Rows of a matrix in CSR in an HDF5 file.
+    """Rows of a CSR matrix in an HDF5 file.
 
     Parameters
     ----------
     cache : int
-        Bytes of the largest piece in which one of its arrays lies: kept, it is decompressed
-        once, though two chunks share it.
+        Size of the HDF5 cache: the bytes of the largest HDF5 chunk of its arrays. An HDF5 chunk
+        in the cache is decompressed only once, even if two row chunks share it.
     row_names : Names, optional
-        Given as ids.
+        Row names, returned as ids.
     """
 
     kind: str = "AnnData"
@@ -70,15 +70,15 @@ class SparseRows(InStore):
     row_names: Names | None = None
 
     def __post_init__(self) -> None:
-        # Two arrays, each of which keeps a piece.
+        # The cache of each of the two arrays holds an HDF5 chunk.
         self.reader = type(self).reader + 2 * self.cache
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
-        """Rows from number ``start`` on, about a million stored numbers at once."""
+        """Rows from number ``start`` on, about a million stored numbers per chunk."""
         n = self.rows or 0
         with opened(self.path, self.cache) as file:
             with reading(self.path, "AnnData"):
-                # Kept open until the end, as what was decompressed is kept only so long.
+                # Keep the datasets open until the end: their cache lasts only that long.
                 parts = [file[self.member.name][name] for name in ("data", "indices", "indptr")]
             for top in range(start, n, _ROWS):
                 with reading(self.path, "AnnData"):
@@ -114,7 +114,7 @@ def sparse_source(
     selection: Selection,
     row_names: Names | None,
 ) -> Source:
-    """The source of a sparse matrix whose columns have the given names, if any."""
+    """Make the source of a sparse matrix whose columns have the given names, if any."""
     n, p = member.shape
     with reading(path, "AnnData"):
         group = file[member.name]
@@ -134,13 +134,13 @@ def sparse_source(
     source = SparseRows.of(
         path, member, names, selection, nbytes=nbytes, cache=cache, row_names=row_names
     )
-    # How many lie in the chosen columns is not known before all is read.
+    # The number in the chosen columns is unknown until all are read, so it is estimated.
     source.stored = stored if source.taken is None else round(stored * source.p / p)
     return source if layout == "csr" else _turned(source, file)
 
 
 def _turned(source: SparseRows, file: h5py.File) -> TableSource:
-    """Hold a matrix that lies there column by column."""
+    """Load a matrix that is stored by columns (CSC), and convert it to CSR."""
     path, inside, n = source.path, source.member.name, source.rows or 0
     with reading(path, "AnnData"):
         group = file[inside]

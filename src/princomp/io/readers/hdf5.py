@@ -22,31 +22,31 @@ __all__ = ["Hdf5Array", "dataset_source", "open_hdf5", "opened"]
 
 
 def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> Source:
-    """Open a dataset of two dimensions in an HDF5 file; its first dimension are the rows.
+    """Open a two-dimensional dataset in an HDF5 file; its first dimension is the rows.
 
     Parameters
     ----------
     path : Path
-        Of the file.
+        The file.
     selection : Selection
-        Columns by numbers, or by names where the dataset has an attribute ``columns``, a list
+        Columns by number, or by name if the dataset has an attribute ``columns``, a list
         of p different texts. There is no id column.
     inside : str, optional
-        The dataset, or the group it is in; needed where several could be meant.
+        The dataset, or the group it is in; required if the file has several candidates.
 
     Returns
     -------
     Source
-        Of shape (n, p); float32 where the dataset is, else float64.
+        Rows of shape (n, p); float32 if the dataset is float32, else float64.
 
     Raises
     ------
     MissingLibraryError
         h5py is not installed.
     InputNotFoundError, MalformedFileError
-        No such file; damaged, a table of pandas, or no HDF5.
+        The file does not exist, is damaged, is a table of pandas, or is not HDF5.
     ParameterError, ShapeError, NotNumericError
-        No dataset or several fit, with a list of them.
+        No dataset or several datasets fit; the message lists them.
     """
     origin = Origin(str(path))
     refuse_ids(selection, "an HDF5 dataset", origin)
@@ -68,7 +68,7 @@ def open_hdf5(path: Path, selection: Selection, inside: str | None = None) -> So
 
 @contextmanager
 def opened(path: Path, cache: int = 0) -> Iterator[h5py.File]:
-    """Open an HDF5 file to read; ``cache`` are the bytes of tiles kept for each dataset."""
+    """Open an HDF5 file to read; ``cache`` is the size in bytes of the tile cache per dataset."""
     h5py = need("h5py", path)
     with reading(path, "HDF5"):
         try:
@@ -86,9 +86,10 @@ def opened(path: Path, cache: int = 0) -> Iterator[h5py.File]:
 
 
 def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Member], list[str]]:
-    """Arrays in the file, and the groups in which pandas keeps frames, whose arrays are left out.
+    """Arrays in the file, and the groups in which pandas stores frames.
 
-    Only ``inside`` itself where that is a dataset: a file may have a million others.
+    Arrays in such groups are left out. If ``inside`` is a dataset, only that is returned, because
+    a file may have a million others.
     """
     h5py = need("h5py", path)
     members: list[Member] = []
@@ -104,7 +105,7 @@ def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Me
 
     with reading(path, "HDF5"):
         if inside and inside in file and isinstance(file[inside], h5py.Dataset):
-            # pandas marks the group, which must be seen before what is in it.
+            # pandas marks groups, so look at each enclosing group before the dataset.
             parts = inside.split("/")
             for k in range(1, len(parts) + 1):
                 look("/".join(parts[:k]), file["/".join(parts[:k])])
@@ -115,13 +116,13 @@ def members_of(path: Path, file: h5py.File, inside: str | None) -> tuple[list[Me
 
 @dataclass(kw_only=True, eq=False)
 class Hdf5Array(StoredArray):
-    """Rows of a dataset; h5py has one lock, so threads gain nothing from reading at once."""
+    """Rows of a dataset; h5py has a global lock, so reading in several threads gains nothing."""
 
     kind: str = "HDF5"
 
     def _opened(self) -> AbstractContextManager[h5py.File]:
-        # No cache: each tile that is wanted is wanted once, and uncompressed tiles that do
-        # not fit in a cache are read in parts.
+        # No cache: each tile is needed only once, and HDF5 reads uncompressed tiles in parts
+        # only if they do not fit in the cache.
         return opened(self.path)
 
 
@@ -139,6 +140,6 @@ def dataset_source(
         tall, wide = dataset.chunks or (None, member.shape[1])
         filters = dataset.id.get_create_plist().get_nfilters()
         nbytes = dataset.id.get_storage_size()
-    # Across tiles, HDF5 copies into rows a few bytes at a time.
+    # For a read that spans tiles side by side, HDF5 copies only a few bytes at a time.
     tiling = Tiling(tall, wide, whole=filters > 0, strips=True)
     return kind.of(path, member, names, selection, tiling=tiling, nbytes=nbytes, **more)

@@ -1,8 +1,8 @@
-"""Read a file in a process of its own: for files that may be malicious.
+"""Read a file that may be malicious in a separate process.
 
-A library that crashes on a file, hangs or exhausts memory takes down only that process, and the
-caller gets an error. The process sends JSON and the bytes of arrays. None of this is executed,
-and all of it is checked. The process has the rights of the user: it is not a sandbox.
+If a library crashes on the file, hangs or exhausts memory, only that process ends, and the caller
+gets an error. The process sends JSON and the bytes of arrays. None of this is executed, and all
+of it is checked. The process has the user's permissions: it is not a sandbox.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from princomp.io.readers.source import Chunk, FileState, Source
 
 __all__ = ["IsolatedSource"]
 
-# Limits of the process: bytes of memory, bytes of a line, seconds for a message or array.
+# Limits of the process: bytes of memory, bytes per line, seconds per message or array.
 _MEMORY_LIMIT, _MAX_LINE, _TIMEOUT = 4 * 2**30, 2**28, 60.0
 _HINT = "The file may be malicious or damaged. If you trust it, read it without untrusted=True."
 _FACTS = ("rows", "p", "columns", "id_column", "unused", "stored", "nbytes")
@@ -49,7 +49,7 @@ class IsolatedSource(Source):
     Raises
     ------
     PrincompError
-        As the reader of the file does. MalformedFileError where its process ends early.
+        As raised by the reader of the file; MalformedFileError if its process ends early.
     """
 
     def __init__(
@@ -108,29 +108,30 @@ class IsolatedSource(Source):
 
     @contextlib.contextmanager
     def _checking(self) -> Iterator[None]:
-        """Refuse messages that are not what a reader sends."""
+        """Refuse invalid messages."""
         try:
             yield
-        except errors.PrincompError:  # of which some are also a ValueError
+        except errors.PrincompError:  # some of these are also a ValueError
             raise
         except (KeyError, TypeError, ValueError) as error:
             problem = f"the process that read it sent invalid data ({error})"
             raise malformed(self._path, problem, _HINT) from None
 
     def current_states(self) -> tuple[FileState, ...]:
-        """State of the file; none of a folder, whose header is compared in each pass."""
+        """State of the file; empty for a folder, whose header is compared in each pass."""
         return (FileState.of(self._path),) if self._path.is_file() else ()
 
 
 class _Reader:
-    """The process that reads, and what it sends: lines of JSON, and arrays after some of them."""
+    """The reading process and its output: lines of JSON, some followed by arrays."""
 
     def __init__(self, request: dict[str, Any], path: Path, timeout: float) -> None:
         self._request, self._path, self._timeout = json.dumps(request).encode(), path, timeout
         self._timed_out = False
 
     def __enter__(self) -> Self:
-        # Modules are found as in this process, and not in the working folder (-P).
+        # The process imports modules from the same paths as this one, without the working
+        # folder (-P).
         paths = os.pathsep.join(filter(None, sys.path))
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", __name__],
@@ -151,7 +152,7 @@ class _Reader:
         self._process.stdout.close()
 
     def message(self) -> dict[str, Any]:
-        """Return the next line; raise an error that it reports."""
+        """Return the next message, or raise the error that it reports."""
         with self._watched() as stream:
             line = stream.readline(_MAX_LINE)
         if not line.endswith(b"\n"):
@@ -170,7 +171,7 @@ class _Reader:
         raise error(str(message), place=dict(place), hint=hint)
 
     def array(self, count: int, dtype: np.dtype[Any]) -> Any:
-        """The array of ``count`` numbers that follows."""
+        """Read the following array of ``count`` numbers."""
         if not 0 <= count * dtype.itemsize <= _MEMORY_LIMIT:
             raise ValueError(f"an array of {count} numbers")
         found = np.empty(count, dtype)
@@ -182,7 +183,7 @@ class _Reader:
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[Any]:
-        """Stop the process if what is read in the body does not arrive in time."""
+        """Stop the process if the body's read does not finish in time."""
         timer = threading.Timer(self._timeout, self._time_out)
         timer.daemon = True
         timer.start()
@@ -198,7 +199,7 @@ class _Reader:
     def _raise_ended(self) -> NoReturn:
         """Raise the error for a process that did not send all rows."""
         try:
-            # It ends by itself once its side of the pipe is closed, unless it hangs.
+            # The process ends by itself once it has closed its side of the pipe, unless it hangs.
             code: object = self._process.wait(timeout=5.0)
         except subprocess.TimeoutExpired:
             code = "none"
@@ -209,12 +210,12 @@ class _Reader:
         raise malformed(self._path, problem, _HINT)
 
 
-# ---- in the process that reads ------------------------------------------------------------
+# ---- in the reading process ---------------------------------------------------------------
 
 
 def _limit() -> None:
     """Limit memory, and forbid writing files."""
-    with contextlib.suppress(ImportError, OSError, ValueError):  # not all systems can
+    with contextlib.suppress(ImportError, OSError, ValueError):  # some systems lack limits
         import resource
 
         for what, most in (
@@ -228,20 +229,20 @@ def _limit() -> None:
 
 
 def _plain(cell: object) -> object:
-    """A name of a row as JSON has it: dates become text."""
+    """Convert a row name to a value that JSON can hold: dates become text."""
     return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
 
 
 class _Sender:
-    """The end of the pipe in this process."""
+    """Sends messages and arrays to the parent process."""
 
     def __init__(self) -> None:
-        # Keep what libraries print out of the messages.
+        # Redirect stdout, so that output that libraries print does not mix with messages.
         self._out = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
 
     def send(self, message: dict[str, Any], *arrays: Any) -> None:
-        # Where memory ends, nothing of the message is sent.
+        # Convert all arrays before sending: if memory runs out, no part of the message is sent.
         contents = [np.ascontiguousarray(array).tobytes() for array in arrays]
         for content in (json.dumps(message).encode() + b"\n", *contents):
             self._out.write(content)

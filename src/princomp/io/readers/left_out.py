@@ -1,4 +1,4 @@
-"""Notes on columns that are left out, and names for what such columns hold."""
+"""Notes on columns that are left out, and words for what such columns hold."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 Series: TypeAlias = nw.Series[Any]
 
 CATEGORIES = (nw.Categorical, nw.Enum)
-# Kinds that never hold numbers, so that their cells need not be looked at.
+# Types that never hold numbers, so that their cells need not be checked.
 NOT_NUMBERS = (
     nw.Date,
     nw.Datetime,
@@ -36,9 +36,9 @@ NOT_NUMBERS = (
     nw.Struct,
     nw.Binary,
 )
-# Cells that are looked at for a column of Python objects.
+# Number of cells that are checked in a column of Python objects.
 _FEW = 100
-# Names for the classes of Python objects; other classes give their own name.
+# Words for classes of Python objects; other classes are called by their own name.
 _OBJECTS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((str,), "text"),
     ((date,), "date"),
@@ -50,7 +50,7 @@ _OBJECTS: tuple[tuple[tuple[type, ...], str], ...] = (
 
 
 class Caution(str):
-    """A note that estimators give as a warning."""
+    """A note that estimators issue as a warning."""
 
     __slots__ = ()
 
@@ -72,7 +72,7 @@ def left_out_of(
 
 
 def left_out_notes(kinds: Mapping[str, str]) -> tuple[LeftOut, ...]:
-    """Notes on columns that are left out, by what they hold."""
+    """Notes on columns that are left out, one for each kind; ``kinds`` maps columns to kinds."""
     return tuple(
         LeftOut(f"left out {len(names)} {kind} column{'s' * (len(names) > 1)}: {listed(names)}")
         for kind in dict.fromkeys(kinds.values())
@@ -81,7 +81,7 @@ def left_out_notes(kinds: Mapping[str, str]) -> tuple[LeftOut, ...]:
 
 
 def kind_of_column(series: Series) -> str:
-    """What a column without numbers holds, in notes."""
+    """The word in notes for what a column without numbers holds."""
     objects = isinstance(series.dtype, nw.Object | nw.Unknown)
     if not (objects and series.implementation.is_pandas_like()):
         return kind_name(series.dtype)
@@ -92,7 +92,7 @@ def kind_of_column(series: Series) -> str:
 
 
 def kind_name(dtype: Any) -> str:
-    """What columns of a type are called in notes."""
+    """The word in notes for columns of a type."""
     for types, kind in (
         ((nw.Date, nw.Datetime), "date"),
         ((nw.Time, nw.Duration), "time"),

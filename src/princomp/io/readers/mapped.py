@@ -1,4 +1,4 @@
-"""Mapped: a source of the images of rows under a map, computed chunk by chunk."""
+"""Mapped: a source that applies a map to rows chunk by chunk and yields their images."""
 
 from __future__ import annotations
 
@@ -20,68 +20,69 @@ from princomp.summaries import first_not_finite, is_sparse, stored_bytes
 
 __all__ = ["Mapped", "RowMap", "images_of"]
 
-# Numbers of a chunk of images (2 MB of float64), and the least rows: threads make some ahead.
+# Numbers in a chunk of images (2 MB of float64, as threads compute several chunks ahead), and
+# the fewest rows in a chunk; larger chunks have a multiple of that many rows.
 _NUMBERS, _FEWEST = 2**18, 192
-# Libraries whose tables lie elsewhere, or would be copied here unasked.
+# Libraries whose data is stored elsewhere, or would be copied here silently.
 _ENGINES = ("array_api_strict", "cupy", "dask", "pyspark", "torch")
 
 
 class RowMap(Protocol):
-    """A function of single rows, safe to call from several threads."""
+    """A map that is applied to each row separately; it must be thread-safe."""
 
     @property
     def p(self) -> int:
-        """Columns of the rows."""
+        """Number of columns of the rows."""
 
     @property
     def width(self) -> int:
-        """Columns of the images, D."""
+        """Number of columns of the images, D."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float32 or float64, of the images."""
+        """The dtype of the images, float32 or float64."""
 
     @property
     def room(self) -> int:
-        """Bytes that a thread takes while it maps, in addition to rows and images."""
+        """Bytes of working memory per thread, in addition to rows and images."""
 
     def images(self, rows: Any, out: FloatArray | None = None) -> FloatArray:
-        """Images (m, D) of finite rows (m, p), in ``out`` where it is given."""
+        """Images (m, D) of finite rows (m, p), written to ``out`` if it is given."""
 
     def mark(self) -> str:
-        """A text that identifies the map, so that a checkpoint resumes with the same one."""
+        """A string that identifies the map, so that a checkpoint resumes with the same map."""
 
 
 class _Cut(NamedTuple):
-    """Some rows of a chunk, the first of which has this number."""
+    """Part of a chunk; ``start`` is the number of its first row in the source."""
 
     start: int
     chunk: Chunk
 
 
 class Mapped(Source):
-    """The images of rows, made chunk by chunk as they are read; a source like any other.
+    """A source of the images of rows, computed chunk by chunk as the rows are read.
 
-    Messages name the row and the column of the rows, not of the images. Where any rows can be
-    had (in memory, npy) threads read and map them; rows of a stream are read one after the
-    other, and mapped by threads.
+    Error messages give the row and the column of the original rows, not of the images. If the
+    rows have random access (in memory, npy), threads both read and map them; rows of a stream
+    are read sequentially and mapped by threads.
 
     Parameters
     ----------
     rows : array, sparse array, frame, path, list of paths, iterator, callable or Source
-        Of shape (n, p).
+        Rows of shape (n, p).
     map : RowMap
-        Such as one of ``princomp.kernel_pca.feature_maps``.
+        For example, one of ``princomp.kernel_pca.feature_maps``.
     holes : bool
-        A row with a missing cell becomes a row of NaN, which ``missing="drop"`` leaves out.
-        Else it is refused, as infinite values always are.
+        Whether to map a row with a missing cell to a row of NaN, which ``missing="drop"``
+        leaves out. If false, such rows are refused. Infinite values are always refused.
 
     Raises
     ------
     ShapeError
-        Where the rows have another number of columns than the map takes.
+        The rows have another number of columns than the map expects.
     ParameterError
-        For rows of an engine.
+        The rows belong to an engine, such as dask.
     """
 
     def __init__(self, rows: Any, map: RowMap, *, holes: bool = False) -> None:
@@ -125,13 +126,13 @@ class Mapped(Source):
         self.reader = (0 if origin is None else origin.reader) + threads * map.room + ahead
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Images of rows ``start`` to ``stop``, from any thread."""
+        """Images of rows ``start`` to ``stop``, callable from any thread."""
         if isinstance(self.data, Source):
             return self._mapped(_Cut(start, self.data.read(start, stop)))
         return self._mapped(_Cut(start, Chunk(self.data[start:stop])))
 
     def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> Any:
-        """Images of rows ``start`` to ``stop``, in an array that ``empty`` gives."""
+        """Images of rows ``start`` to ``stop``, in an array made by ``empty``."""
         if isinstance(self.data, Source):
             rows = self.data.load(start, stop, partial(scratch, "rows to be mapped"))
         else:
@@ -139,12 +140,12 @@ class Mapped(Source):
         return self._images(rows, start, empty((rows.shape[0], self.p), self.dtype))
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
-        """Images from row number ``start`` on, a few chunks of them made ahead by threads."""
+        """Images from row number ``start`` on; threads compute a few chunks ahead."""
         with closing(in_order(self._mapped, self._cuts(start))) as made:
             yield from made
 
     def _cuts(self, start: int) -> Iterator[_Cut]:
-        """Rows from number ``start`` on, as many at a time as make a chunk of images."""
+        """Rows from number ``start`` on, in parts that each give one chunk of images."""
         step = self._step
         if not isinstance(self.data, Source):
             for first in range(start, self.data.shape[0], step):
@@ -174,7 +175,7 @@ class Mapped(Source):
             raise refuse_not_finite(self.data, error, columns=names, origin=self._place) from None
 
     def _overflow(self, error: NotFiniteError) -> NotFiniteError:
-        """An error of an image, which has no cell, with its row's place."""
+        """Add the place of the row to an error about its image."""
         spot = self.place_of(error.place["row"])
         message = f"{error.message}: the first is {spot.words}"
         if spot.file:
@@ -182,31 +183,31 @@ class Mapped(Source):
         return NotFiniteError(message, place=spot.known(), hint=error.hint)
 
     def place_of(self, row: int) -> RowPlace:
-        """Where a row stands."""
+        """Place of row number ``row``."""
         return self.data.place_of(row) if isinstance(self.data, Source) else super().place_of(row)
 
     def file_states(self) -> tuple[FileState, ...]:
-        """The files behind the rows."""
+        """Current states of the files that hold the rows."""
         return self.data.file_states() if isinstance(self.data, Source) else ()
 
 
 def images_of(
     map: RowMap, rows: Any, *, holes: bool = False, out: FloatArray | None = None
 ) -> FloatArray:
-    """Images of rows, which are looked at before.
+    """Check rows for missing and infinite values, and compute their images.
 
     Parameters
     ----------
     map : RowMap
     rows : ndarray or CSR array of shape (m, p)
     holes : bool
-        Rows with a missing cell become rows of NaN.
+        Whether to map rows with a missing cell to rows of NaN, instead of refusing them.
     out : ndarray of shape (m, D), optional
 
     Raises
     ------
     NotFiniteError
-        With the first place inside these rows.
+        With the first place, counted within these rows.
     """
     values = rows.data if is_sparse(rows) else rows
     with np.errstate(all="ignore"):
@@ -230,7 +231,7 @@ def images_of(
 
 
 def _checked(map: RowMap, rows: Any, out: FloatArray | None) -> FloatArray:
-    """Images of finite rows, which may overflow."""
+    """Compute images of finite rows; raise NotFiniteError if an image overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         images = map.images(rows, out)
         if np.isfinite(images.sum()) or np.isfinite(images).all():

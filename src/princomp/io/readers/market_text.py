@@ -1,7 +1,7 @@
-"""The text of MatrixMarket files: a head with kind and sizes, then one entry a line.
+"""Parse MatrixMarket files: a header with kind and sizes, then one entry per line.
 
-SciPy's own reader ends the process at some files that are cut short, and takes "1,5"
-for 1 without a word; so the lines are read as delimited text instead.
+SciPy's own reader crashes the process on some files that are cut short, and silently
+reads "1,5" as 1. So the lines are read as delimited text instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Head", "read_array", "read_entries", "read_head"]
 
 # Bytes of text turned into numbers at once.
 _PIECE = 2**23
-# Bytes of one line, at most: a comment may be long, a row of numbers is not.
+# Longest line in bytes: comments may be long, lines of numbers are short.
 _LONGEST = 2**16
 
 _COMMON = bytes.maketrans(b"\t\r\fdD", b" \n ee")
@@ -31,18 +31,18 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
 class Head(NamedTuple):
-    """What the first lines say.
+    """The header of a file.
 
     Parameters
     ----------
     shape : tuple of int
         Rows and columns.
     entries : int or None
-        Lines that follow where coordinates are listed; None for an array.
+        Number of entries in coordinate format; None in array format.
     numbers : str
-        Their kind.
+        Kind of the numbers, such as "real".
     symmetry : str
-        What is said of the other half.
+        How the file implies the other half of the matrix: "general" if it does not.
     """
 
     shape: tuple[int, int]
@@ -52,20 +52,20 @@ class Head(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """How the numbers are read: whole ones as such, so that none loses digits."""
+        """Dtype to read the numbers with; integers stay integers, so that no digits are lost."""
         kinds = {"integer": np.int64, "unsigned-integer": np.uint64}
         return np.dtype(kinds.get(self.numbers, np.float64))
 
 
 def read_head(path: Path, file: BinaryIO) -> Head:
-    """Read the lines up to that of the sizes.
+    """Read the header, which ends with the line of sizes.
 
     Raises
     ------
     MalformedFileError
-        It is no MatrixMarket file, or its kind does not exist.
+        The file is not a MatrixMarket file, or the kind of its matrix is unknown.
     NotNumericError
-        Complex numbers.
+        The numbers are complex.
     """
     with reading(path, "MatrixMarket"):
         line = file.readline(_LONGEST)
@@ -98,7 +98,7 @@ def read_head(path: Path, file: BinaryIO) -> Head:
 def read_entries(
     path: Path, file: BinaryIO, head: Head
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Rows and columns, from 0, and values of all entries; those of the other half too."""
+    """Rows and columns, from 0, and values of all entries, including those symmetry implies."""
     kinds = ["int64", "int64"]
     if head.numbers != "pattern":
         kinds.append(str(head.dtype))
@@ -125,7 +125,7 @@ def read_entries(
 
 
 def read_array(path: Path, file: BinaryIO, head: Head) -> NDArray[Any]:
-    """An array of shape (n, p), which lies there column after column."""
+    """Read an array of shape (n, p), which the file stores column by column."""
     n, p = head.shape
     k = 1 if head.symmetry == "skew-symmetric" else 0
     count = n * p if head.symmetry == "general" else n * (n + 1) // 2 - k * n
@@ -133,7 +133,7 @@ def read_array(path: Path, file: BinaryIO, head: Head) -> NDArray[Any]:
     values = np.concatenate([np.empty(0, head.dtype), *parts])
     if head.symmetry == "general":
         return values.reshape(p, n).T
-    # The lower half by columns is the upper half of the other side by rows.
+    # The lower triangle in column order is the upper triangle of the transpose in row order.
     array = np.zeros((n, n), head.dtype)
     upper = np.triu_indices(n, k)
     array[upper] = _mirrored(path, values, head)
@@ -152,7 +152,7 @@ def _mirrored(path: Path, values: NDArray[Any], head: Head) -> NDArray[Any]:
 def _lines(
     path: Path, file: BinaryIO, kinds: list[str], count: int
 ) -> Iterator[list[NDArray[Any]]]:
-    """Columns of the lines that follow, of which there must be ``count``."""
+    """Parse the remaining lines, which must be ``count``, into columns, piece by piece."""
     pa = need("pyarrow", path)
     csv = need("pyarrow.csv", path)
     names = [str(k) for k in range(len(kinds))]
@@ -172,8 +172,8 @@ def _lines(
             continue
         table = None
         if not odd:
-            # Most files have one blank between their parts: others fail at once, are
-            # brought into that form, and then keep it.
+            # Most files have one blank between fields. For other files this parse fails; then
+            # this piece and all later pieces are normalized first.
             with suppress(pa.ArrowInvalid):
                 table = csv.read_csv(pa.BufferReader(piece), **options)
             odd = table is None
@@ -207,7 +207,7 @@ def _pieces(path: Path, file: BinaryIO) -> Iterator[bytes]:
 
 
 def _plain(piece: bytes) -> bytes:
-    """Lines with one blank between their parts, no plus signs, and exponents after an e."""
+    """Normalize lines: one blank between fields, no plus signs, and exponents after an e."""
     # Fortran writes 1.0D+00.
     piece = b"\n" + piece.translate(_COMMON)
     while b"  " in piece:

@@ -1,4 +1,4 @@
-"""Load rows of a source into memory: all, few, or the first."""
+"""Load rows of a source into memory: all rows, all if they are few, or only the first."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["first_rows", "read_if_small", "read_whole"]
 
 
 def read_whole(source: Source, most: int | None = None) -> Any:
-    """All rows as one array or CSR array.
+    """Read all rows into one array or CSR array.
 
     Raises
     ------
     InputChangedError
-        When a file behind them changed while it was read.
+        A file changed while it was read.
     MemoryLimitError
-        Rows of unknown number take more than ``most`` bytes.
+        The number of rows was unknown, and they take more than ``most`` bytes.
     """
     if isinstance(source, TableSource):
         return source.table.data
@@ -55,11 +55,11 @@ def _filled(source: Source, most: int | None) -> Any:
 
 
 def _up_to(source: Source, most: int | None) -> Iterator[Chunk]:
-    """The chunks of a source, as long as they fit into ``most`` bytes."""
+    """Yield the chunks of a source; raise MemoryLimitError if they exceed ``most`` bytes."""
     size = 0
     for chunk in source.chunks():
         size += stored_bytes(chunk.data)
-        # Joining them takes as much again.
+        # Joining the chunks takes the same amount again.
         if most is not None and source.rows is None and 2 * size > most:
             raise MemoryLimitError(
                 f"the rows in memory take more than the limit of {in_words(most)}: "
@@ -72,10 +72,10 @@ def _up_to(source: Source, most: int | None) -> Iterator[Chunk]:
 
 
 def read_if_small(source: Source, most: int) -> Source:
-    """The rows of a source in memory, if they take no more than ``most`` bytes.
+    """Read the rows of a source into memory, if they take no more than ``most`` bytes.
 
-    Otherwise a source that starts with the chunks that were read, so that no rows are lost where
-    they can be read only once.
+    Otherwise, return a source that starts with the chunks already read, so that no rows are
+    lost if the input can be read only once.
     """
     chunks = source.chunks()
     head: list[Chunk] = []
@@ -116,7 +116,7 @@ class _Begun(Source):
         self._begun: tuple[list[Chunk], Iterator[Chunk]] | None = (head, rest)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
-        """Rows from ``start`` on; the first time, those that are in memory come from there."""
+        """Rows from ``start`` on; the first call reuses the chunks in memory."""
         begun, self._begun = self._begun, None
         if begun is None:
             return self._source.chunks(start)
@@ -127,11 +127,11 @@ class _Begun(Source):
         return _after(chain(head, rest), start)
 
     def place_of(self, row: int) -> RowPlace:
-        """Where a row stands."""
+        """Place of row number ``row``."""
         return self._source.place_of(row)
 
     def file_states(self) -> tuple[FileState, ...]:
-        """The files behind it."""
+        """Current states of the files of the source."""
         return self._source.file_states()
 
 
@@ -146,13 +146,13 @@ def _after(chunks: Iterator[Chunk], start: int) -> Iterator[Chunk]:
 def first_rows(source: Source, count: int) -> tuple[Any, Source]:
     """The first ``count`` rows of a source, or all if there are fewer, and a source of all rows.
 
-    The source starts with the chunks that were read, so that no rows are lost where they can be
-    read only once.
+    The returned source starts with the chunks already read, so that no rows are lost if the
+    input can be read only once.
 
     Raises
     ------
     ShapeError
-        Without rows.
+        There are no rows.
     """
     chunks = source.chunks()
     head: list[Chunk] = []

@@ -1,4 +1,4 @@
-"""Rows in memory (arrays, sparse matrices, frames, lists) as rows of float32 or float64."""
+"""Convert rows in memory (arrays, sparse matrices, frames, lists) to float32 or float64."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "with_columns",
 ]
 
-# What a frame may hold to be taken for an array: every number of the first is one of the other.
+# dtypes of frames that are converted like arrays; float64 holds every float32 number exactly.
 _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 _CONTAINERS = {
@@ -40,14 +40,14 @@ Rows = tuple[Any, tuple[str, ...] | None, Origin | None]
 
 
 def as_rows(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Convert a numeric array (n, p) to native float32 or float64; return it if it is one.
+    """Convert a numeric array (n, p) to native float32 or float64, without a copy if possible.
 
     Raises
     ------
     NotNumericError
-        For complex numbers, and for integers beyond 2⁵³ that float64 cannot hold.
+        The numbers are complex, or an integer is beyond 2⁵³ and float64 cannot hold it.
     ShapeError
-        For no rows or no columns.
+        There are no rows or no columns.
     """
     dtype = array.dtype
     if dtype.kind == "f" and dtype.itemsize in (4, 8):
@@ -88,14 +88,14 @@ def _refuse_inexact(rows: Any) -> None:
 
 
 def _place_in(rows: sp.csr_array, at: int) -> tuple[int, int]:
-    """Row and column of a stored number."""
+    """Row and column of the stored number at index ``at``."""
     return int(np.searchsorted(rows.indptr, at, side="right")) - 1, int(rows.indices[at])
 
 
 def from_sparse(matrix: Any) -> Any:
-    """A SciPy sparse array or matrix of any format as CSR with float values.
+    """Convert a SciPy sparse array or matrix of any format to CSR with float values.
 
-    The input is never changed: duplicates are summed in a copy.
+    The input is never changed, because duplicates are summed in a copy.
     """
     if matrix.dtype.kind == "c":
         raise NotNumericError(
@@ -117,7 +117,7 @@ def from_sparse(matrix: Any) -> Any:
 
 
 def with_columns(columns: tuple[str, ...] | None, column: int) -> str:
-    """How a message names a column."""
+    """Words for a column in messages."""
     return f"column {column}" if columns is None else f"column {columns[column]!r}"
 
 
@@ -128,7 +128,7 @@ _REMOVE = "clip or remove the infinite values"
 def not_finite_in(
     source: Source, error: NotFiniteError, *, columns: tuple[str, ...] | None, hint: str = _FILL
 ) -> NotFiniteError:
-    """Complete an error found in a block of a source: the file, and the row in it."""
+    """Add the value, the file and the row in it to an error found in a block of a source."""
     if error.value is None:
         return error
     column, value = error.place["column"], error.value
@@ -143,7 +143,7 @@ def not_finite_in(
 def _cell(
     spot: RowPlace, columns: tuple[str, ...] | None, column: int
 ) -> tuple[str, dict[str, Any]]:
-    """Words and place for a cell."""
+    """Words for a cell in messages, and its place."""
     place = spot.known(column=column if columns is None else columns[column])
     where = f"{spot.words}, {with_columns(columns, column)}"
     return f"{where} of {spot.file}" if spot.file else where, place
@@ -161,9 +161,9 @@ def refuse_not_finite(
     origin: Origin | None = None,
     hint: str = _FILL,
 ) -> NotFiniteError:
-    """Complete an error found in a block: the first place, the value, and how many in all."""
+    """Add the first place, its value and the counts in all rows to an error found in a block."""
     if "row" not in error.place or (error.value is None and "column" in error.place):
-        return error  # of no cell, or complete already
+        return error  # not about a cell, or complete already
     if isinstance(data, Source):
         return not_finite_in(data, error, columns=columns, hint=hint)
     sparse = sp.issparse(data)
@@ -191,15 +191,15 @@ def refuse_not_finite(
 
 
 def is_plain(X: Any) -> bool:
-    """Whether X is an array of numbers of two dimensions, which needs no look beyond its type."""
+    """Whether X is a two-dimensional array of numbers, so that its cells need no checks."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiubc"
 
 
 def labels_of_floats(X: Any) -> tuple[str, ...] | None:
-    """Column labels of a pandas frame of nothing but float32 and float64: an array with names.
+    """Column labels of a pandas frame that holds only float32 and float64.
 
-    Empty where no label is text. None for any other frame, and for labels that are text in
-    part, repeated or of several levels: these are checked one by one elsewhere.
+    Empty if no label is text. None for any other frame, and if labels are only partly text,
+    repeated or have several levels; :func:`from_frame` checks such frames column by column.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or type(X) is not pandas.DataFrame or not X.size:
@@ -240,11 +240,12 @@ def in_memory(X: Any) -> Rows:
 
 
 def refuse_containers(X: object) -> None:
-    """Refuse objects that hold several tables, with the way to one of them.
+    """Refuse objects that hold several tables.
 
     Raises
     ------
     ParameterError
+        With a hint on how to get one of the tables.
     """
     for kind in type(X).__mro__:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
@@ -257,7 +258,7 @@ def refuse_containers(X: object) -> None:
 
 
 def _numbers(X: list[Any]) -> np.ndarray[Any, Any] | None:
-    """Lists of as many real numbers each as an array (n, p); None for anything else."""
+    """Convert lists of equal length, with real numbers, to an (n, p) array; None otherwise."""
     try:
         array = np.array(X)
     except ValueError:
@@ -266,7 +267,7 @@ def _numbers(X: list[Any]) -> np.ndarray[Any, Any] | None:
 
 
 def _first_text(X: Any) -> NotNumericError | None:
-    """An error for the first cell of a list or array that is no number, if there is one."""
+    """Make an error for the first cell of a list or array that is not a number, if any."""
     cells = np.asarray(X)
     if cells.ndim != 2 or cells.dtype.kind not in "OUS":
         return None
@@ -274,7 +275,7 @@ def _first_text(X: Any) -> NotNumericError | None:
         try:
             float(cell)
         except (TypeError, ValueError):
-            # Not numpy.str_('a'), which is what NumPy's repr gives.
+            # NumPy's repr would be numpy.str_('a').
             shown = repr(str(cell) if isinstance(cell, str) else cell)
             return NotNumericError(
                 f"{shown} at {row_words(row)}, column {column} is not a number",

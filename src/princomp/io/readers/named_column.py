@@ -1,4 +1,4 @@
-"""One column of a table by its name, such as the groups of a figure."""
+"""Read one column of a table by its name, such as the groups in a plot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["file_column", "has_named_columns", "named_column", "of_anndata", "wi
 
 
 def named_column(X: Any, name: str, parameter: str = "groups") -> Any:
-    """Cells (n,) of a column of a frame or of files; numbers as such where all are numbers.
+    """Cells (n,) of a column of a frame or of files, as numbers if all cells are numbers.
 
     Raises
     ------
@@ -62,14 +62,14 @@ def file_column(
 ) -> NDArray[Any]:
     """Cells (n,) of a column of files; in .h5ad files, of a column of ``obs``.
 
-    Other columns than ``columns`` are not read.
+    Besides this column, only ``columns`` are read.
 
     Raises
     ------
     ColumnError
         There is no such column.
     NotAvailableError
-        A column of ``obs`` with ``untrusted=True``.
+        The column is one of ``obs``, and ``untrusted=True``.
     """
     from princomp.io.readers.files import open_files, parts_of
 
@@ -98,19 +98,19 @@ def file_column(
 
 
 def of_anndata(paths: Sequence[str | os.PathLike[str]]) -> bool:
-    """Whether all files are AnnData, whose named columns lie outside of the matrix."""
+    """Whether all files are AnnData files, whose named columns are outside the matrix."""
     from princomp.io.readers.files import ending_of, parts_of
 
     return all(ending_of(parts_of(path)[0]) == ".h5ad" for path in paths)
 
 
 def has_named_columns(X: Any) -> bool:
-    """Whether X is a frame or a file, whose columns have names."""
+    """Whether X is a frame or a file, so that its columns can have names."""
     return is_frame(X) or is_file(X) or isinstance(X, TableInput)
 
 
 def without_column(X: Any, name: str) -> Any:
-    """A frame without a column; anything else as it is."""
+    """Return a frame without a column; return other inputs unchanged."""
     if isinstance(X, TableInput) or not is_frame(X):
         return X
     frame = nw.from_native(X, eager_only=True)
@@ -118,7 +118,7 @@ def without_column(X: Any, name: str) -> Any:
 
 
 def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
-    """Text as numbers, where all cells are; missing ones are None or NaN."""
+    """Convert cells to numbers, with NaN if missing; if one is text, to text, with None."""
     try:
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
     except (TypeError, ValueError):

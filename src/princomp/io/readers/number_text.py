@@ -1,4 +1,4 @@
-"""Numbers as text: decimal commas, separators of thousands, units, and words for missing cells."""
+"""Parse numbers in text: decimal commas, thousands separators, units, missing-value words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["PLAIN", "NumberFormat", "Unit", "quantity_in", "unit_of"]
 _SPACES = "[ \u00a0\u202f]"
 _APOSTROPHES = "['’]"
 _SIGNS = "$€£¥₹"
-# "12 %", "€ 5", "80 kg"; letters only after a blank, since "5a" is a code.
+# "12 %", "€ 5", "80 kg"; letters must follow a blank, because "5a" is a code.
 _WITH_UNIT = re.compile(
     rf"(?P<sign>[+-]?)(?P<before>[{_SIGNS}]?)\s*(?P<number>[+-]?[0-9.,'’ \u00a0\u202f]*[0-9]"
     rf"(?:[eE][+-]?[0-9]+)?)(?P<after>\s*[%‰°{_SIGNS}][CF]?|\s[A-Za-zµμ°/²³]{{1,8}})?"
@@ -27,7 +27,7 @@ _WITH_UNIT = re.compile(
 
 
 class Unit(NamedTuple):
-    """What stands before and after all numbers of a column."""
+    """The text before and after all numbers of a column."""
 
     before: str
     after: str
@@ -43,10 +43,11 @@ class NumberFormat:
     Parameters
     ----------
     decimal : {".", ","}
+        Decimal separator.
     thousands : str, optional
-        A blank stands for non-breaking ones, too.
+        Thousands separator; a blank also matches non-breaking spaces.
     na : tuple of str
-        Words for missing cells, besides ``MISSING``.
+        Words for missing cells, in addition to ``MISSING``.
     """
 
     decimal: str = "."
@@ -55,17 +56,17 @@ class NumberFormat:
 
     @property
     def is_plain(self) -> bool:
-        """Whether Python writes numbers so."""
+        """Whether this is Python's own number format."""
         return self.decimal == "." and self.thousands is None
 
     @cached_property
     def missing(self) -> frozenset[str]:
-        """What stands for a missing cell, without blanks around it."""
+        """All words for a missing cell, without blanks around them."""
         return MISSING.union(word.strip() for word in self.na)
 
     @cached_property
     def _between(self) -> str:
-        """A pattern of the separator of thousands."""
+        """Regular expression for the thousands separator."""
         if self.thousands is None:
             return ""
         if self.thousands.isspace():
@@ -82,7 +83,7 @@ class NumberFormat:
         return f"[+-]?(?:{digits}|(?i:inf(?:inity)?|nan))"
 
     def number(self, cell: str) -> float | None:
-        """The number in a cell, NaN where it is missing, None where it is neither."""
+        """Read a cell: return its number, NaN if it is missing, None if it is neither."""
         text = plain_minus(cell.strip())
         if text in self.missing:
             return math.nan
@@ -97,9 +98,9 @@ class NumberFormat:
         return self.number(cell) is None
 
     def canonical(self, cells: pa.ChunkedArray, unit: Unit | None = None) -> pa.ChunkedArray:
-        """Numbers as Python writes them, null where missing; other cells as a word.
+        """Rewrite numbers as in Python, missing cells as null, and other cells as a word.
 
-        The result casts to float64 only if each cell is a number or missing.
+        So a cast to float64 succeeds only if each cell is a number or missing.
         """
         import pyarrow as pa
         import pyarrow.compute as compute
@@ -133,13 +134,13 @@ def _without(cells: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
 
 
 def quantity_in(cell: str) -> Unit | None:
-    """The unit of a cell that looks like a number, in any format, with one or without; or None."""
+    """Unit of a cell that looks like a number in any format (it may be empty); None otherwise."""
     match = _WITH_UNIT.fullmatch(plain_minus(cell.strip()))
     return None if match is None else Unit(match["before"], match["after"] or "")
 
 
 def unit_of(cells: Iterable[str | None], numbers: NumberFormat) -> Unit | None:
-    """The unit that stands with each number of a column; None unless all cells have the same."""
+    """The unit of the numbers in a column; None unless all cells have the same unit."""
     found: set[Unit] = set()
     for cell in cells:
         if cell is None or cell.strip() in numbers.missing:

@@ -1,4 +1,4 @@
-"""Tables in the .npy format: files, in chunks from any row on, and streams."""
+"""Tables in the .npy format: files with random access, and streams."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["NPY_MAGIC", "NpySource", "PipedArray", "open_npy", "read_npy_header"
 
 NPY_MAGIC = b"\x93NUMPY"
 _KIND = "a NumPy array"
-# Numbers in a chunk, and in what is read at a time where more than copying is to be done.
+# Numbers in a chunk, and in each read if the numbers must be converted or columns selected.
 _NUMBERS = 2**18
-# Numbers in a chunk in Fortran order, where each column is read by itself.
+# Numbers in a chunk of an array in Fortran order, where each column is read separately.
 _NUMBERS_BY_COLUMN = 2**20
 
 
@@ -37,18 +37,20 @@ def open_npy(path: Path, selection: Selection) -> NpySource:
     Raises
     ------
     ColumnError
-        A column that is no number from 0 to the last.
+        A column is not a number from 0 to p - 1.
+    InputNotFoundError
+        There is no such file.
     MalformedFileError
-        No such file, or one that is shorter than its header says.
+        The file is not in .npy format, or is shorter than its header says.
     NotNumericError, ShapeError
-        It holds no real numbers, or is no matrix with rows and columns.
+        The array does not hold real numbers, or is not a matrix with rows and columns.
     ParameterError
-        An id column is asked for: there are only numbers.
+        An id column is requested, but the file holds only numbers.
     """
     origin = Origin(str(path))
     refuse_ids(selection, "an .npy file", origin)
     with reading(path, _KIND), path.open("rb") as file:
-        # numpy would take a zip or a pickle for something else to load.
+        # Refuse zip archives and pickles, which numpy.load would also accept.
         if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
             raise malformed(path, "is not a NumPy array file", "Write it by numpy.save.")
         file.seek(0)
@@ -69,8 +71,8 @@ def open_npy(path: Path, selection: Selection) -> NpySource:
 
 
 def read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, Fortran order or not, and dtype; to be called inside of ``reading``."""
-    # Version 3 differs from 2 only in names of record fields, which are refused anyway.
+    """Shape, whether in Fortran order, and dtype; call it inside ``reading``."""
+    # Version 3 differs from 2 only in the names of record fields, which are refused anyway.
     first = np.lib.format.read_magic(file) == (1, 0)
     read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
     return read(file)
@@ -79,18 +81,19 @@ def read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any
 class NpySource(Source):
     """Rows of a matrix in an .npy file, made by ``open_npy``.
 
-    Rows are read, not mapped: pages of a map would count as memory of the process. One
-    file is opened, at the first ``read``, and closed with the source or by ``close``.
-    Copies and pickles open it for themselves.
+    Rows are read, not memory-mapped, because mapped pages would count as memory of the
+    process. The file is opened at the first ``read``, and closed by ``close`` or with the
+    source. Copies and unpickled sources open the file again.
 
     Parameters
     ----------
     path : Path
     shape : (int, int)
-        Of the matrix.
+        Shape of the matrix.
     fortran : bool
-        Its columns lie one after the other, else its rows.
+        The matrix is stored column by column, otherwise row by row.
     stored : numpy dtype
+        The dtype of the numbers in the file.
     offset : int
         Bytes before the numbers.
     taken : ndarray of int, optional
@@ -118,7 +121,7 @@ class NpySource(Source):
             dtype=float_kind(stored),
             notes=rounding(stored),
             file=str(path),
-            # In C order all columns are read, used or not.
+            # In C order, all columns are read, even those that are not used.
             nbytes=n * (len(indices) if fortran else width) * stored.itemsize,
         )
         self.path = path
@@ -126,7 +129,7 @@ class NpySource(Source):
         self._fortran = fortran and width > 1
         self._indices = indices
         ends = range(indices[0], indices[-1] + 1)
-        # A slice is a view, where a list of columns would be one more copy.
+        # Indexing with a slice gives a view, with a list of columns it makes another copy.
         self._take = slice(ends.start, ends.stop) if indices == list(ends) else indices
         self._as_stored = (
             not self._fortran and stored == self.dtype and indices == list(range(width))
@@ -141,19 +144,19 @@ class NpySource(Source):
             yield self.read(first, first + step)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows ``start`` to ``stop`` or the last, from any thread.
+        """Rows ``start`` to ``stop``, or to the last row; callable from any thread.
 
         Raises
         ------
         MalformedFileError
-            The file became shorter than it was when it was opened.
+            The file has become shorter since it was opened.
         NotNumericError
-            An integer beyond 2**53.
+            An integer is beyond 2**53.
         """
         return Chunk(self.load(start, stop, empty))
 
     def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> NDArray[Any]:
-        """The numbers of :meth:`read`, in an array that ``empty`` gives."""
+        """The numbers of :meth:`read`, in an array made by ``empty``."""
         stop, origin = min(stop, self._n), Origin(self.file)
         block = empty((max(0, stop - start), self.p), self.dtype)
         if self._as_stored:
@@ -165,32 +168,32 @@ class NpySource(Source):
             last = min(first + step, stop)
             numbers = load(first, last)
             refuse_long(numbers, partial(self._cell, first), origin)
-            # A NaN of any bits is NaN, and what is too large for float64 infinite.
+            # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
             with np.errstate(invalid="ignore", over="ignore"):
                 block[first - start : last - start] = numbers
         return block
 
     def _rows(self, first: int, last: int) -> NDArray[Any]:
-        """Numbers as stored, where one row follows the other."""
+        """Numbers in the dtype of the file, for a matrix stored row by row."""
         numbers = empty((last - first, self._width), self._stored)
         self._fill(numbers, first * self._width)
         return numbers[:, self._take]
 
     def _columns(self, first: int, last: int) -> NDArray[Any]:
-        """Numbers as stored, where one column follows the other."""
+        """Numbers in the dtype of the file, for a matrix stored column by column."""
         numbers = empty((self.p, last - first), self._stored)
         for column, j in zip(numbers, self._indices, strict=True):
             self._fill(column, j * self._n + first)
         return numbers.T
 
     def _fill(self, numbers: NDArray[Any], first: int) -> None:
-        """Fill a contiguous array with what is stored from number ``first`` on."""
+        """Fill a contiguous array from the file, starting at its number ``first``."""
         rest = numbers.reshape(-1).view(np.uint8).data
         at = self._offset + first * self._stored.itemsize
         with reading(self.path, _KIND):
             file = self._opened()
             while len(rest):
-                # Linux gives no more than 2 GB at once.
+                # Linux reads at most 2 GB per call.
                 got = self._pread(file, rest, at)
                 if not got:
                     raise malformed(
@@ -214,7 +217,7 @@ class NpySource(Source):
             return self._file
 
     def close(self) -> None:
-        """Close the file; the next ``read`` opens it again. Not while another thread reads."""
+        """Close the file; the next ``read`` opens it again. No other thread may be reading."""
         with self._lock:
             file, self._file = self._file, None
         if file is not None:
@@ -235,13 +238,13 @@ class NpySource(Source):
         return str(self._indices[index[1]]), first + index[0]
 
     def current_states(self) -> tuple[FileState, ...]:
-        """The file as it is now."""
+        """Current state of the file."""
         with reading(self.path, _KIND):
             return (FileState.of(self.path),)
 
 
 class PipedArray(Source):
-    """Rows of an array as numpy.save writes it, in C order."""
+    """Rows of an array in C order from a stream in the .npy format."""
 
     def __init__(
         self,

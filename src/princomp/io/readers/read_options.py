@@ -1,4 +1,4 @@
-"""Options that say how a table is written: separators, encoding, header, missing words."""
+"""Options that describe how a table is written: separators, encoding, header, missing values."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ class ReadOptions:
     Parameters
     ----------
     sep : str, optional
-        Separator of the fields: one character; " " stands for any number of blanks.
+        Field separator: one character; " " matches any number of blanks.
     decimal : {".", ","}, optional
+        Decimal separator.
     thousands : str, optional
-        Separator of thousands: one character.
+        Thousands separator: one character.
     encoding : str, optional
-        Of the text, such as "utf-16" or "cp1252".
+        Text encoding, such as "utf-16" or "cp1252".
     na : tuple of str
-        Words that mark a missing cell, besides the usual ones (empty, NA, NaN, null, …).
+        Words that mark a missing cell, in addition to the usual ones (empty, NA, NaN, null, …).
     skip : int, optional
-        Lines before the table.
+        Number of lines before the table.
     skip_end : int, optional
-        Rows at the end that do not belong to the data, such as totals.
+        Number of rows at the end that do not belong to the data, such as totals.
     header : int, optional
-        Lines with the names of the columns: 0, 1 or 2.
+        Number of lines with column names: 0, 1 or 2.
     comment : str, optional
-        Lines that begin with it are left out; "" for none.
+        Lines that begin with this text are skipped; "" skips none.
     sheet : str or int, optional
-        Of a workbook: its name, or its number from 1.
+        Sheet of a workbook: its name, or its number from 1.
     untrusted : bool
-        Read the file in a process of its own, with limited memory and time.
+        Read the file in a separate process, with limited memory and time.
     """
 
     sep: str | None = None
@@ -55,7 +56,7 @@ class ReadOptions:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> ReadOptions:
-        """Check options as a user gives them.
+        """Check the options that a user gave, and make ReadOptions of them.
 
         Raises
         ------

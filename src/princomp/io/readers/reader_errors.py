@@ -1,4 +1,4 @@
-"""Errors of readers: of libraries that are missing or fail, and of files that are malformed."""
+"""Errors of readers: missing libraries, errors that libraries raise, and malformed files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["REMAKE", "malformed", "need", "no_rows", "open_whole", "reading"]
 
 REMAKE = "It may be cut short or damaged: create or download it again."
-# Libraries give the system's words in messages of their own, not always its number.
+# Libraries repeat the system's error text in their own messages, but not always its number.
 _DISK_FAILED = os.strerror(errno.EIO)
 
 
 def need(module: str, path: Path) -> Any:
-    """Import a module of an optional library that reads files of the kind of ``path``."""
+    """Import a module of an optional library; the error message names the file ``path``."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -45,7 +45,7 @@ def need(module: str, path: Path) -> Any:
 def malformed(
     path: Path | str | None, problem: str, hint: str, **place: object
 ) -> MalformedFileError:
-    """Make the error for a file that cannot be read as what it should be."""
+    """Make the error for a file that is not valid in its format."""
     return MalformedFileError(f"{path}: {problem}", place={"file": str(path), **place}, hint=hint)
 
 
@@ -62,8 +62,8 @@ def no_rows(file: Path | str | None, detail: str = "") -> ShapeError:
 def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn the errors of a library that reads ``path`` into errors of princomp.
 
-    Only calls into a library may stand inside: damaged bytes make these raise
-    nearly every class of exception, so all are caught.
+    The body must hold only calls into the library: on damaged files, libraries
+    raise nearly every class of exception, so all exceptions are converted.
     """
     place = {"file": str(path)}
     try:
@@ -98,7 +98,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 
 
 def open_whole(path: Path) -> io.BufferedReader:
-    """Open a file whose end before its size is an OSError, as a failing network makes one."""
+    """Open a file; reading raises OSError if it ends before its size, as when a network fails."""
     return io.BufferedReader(_WholeFile(path))
 
 

@@ -1,4 +1,4 @@
-"""Which column names the rows, and which rows at the end belong to no one."""
+"""Find the column that names the rows, and rows at the end that are empty or hold totals."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ __all__ = [
     "without_empty_rows",
 ]
 
-# What first columns of row labels are called; "row" is what an unnamed one is called here.
+# Usual names of a first column of row labels; an unnamed first column gets the name "row".
 INDEX_NAMES = frozenset({"row", "unnamed: 0", "index", "id", "rownames", "row_names"})
 _TOTALS = re.compile(
     r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt|insgesamt|somme|suma|totale|mean|average|"
     r"mittelwert|moyenne|median)\W*"
 )
-# Bytes at the end of a large file in which its last row is looked for.
+# Bytes at the end of a large file that are searched for its last row.
 _TAIL = 2**16
-# With fewer rows, 1 and 2 may be anything.
+# Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
 _LEAST = 3
 
 
@@ -63,22 +63,22 @@ def name_rows(
     complete: bool = True,
     unnamed: bool = False,
 ) -> tuple[Choice, list[str]]:
-    """Find the column that names the rows, and take it out of those to be analysed.
+    """Find the column that names the rows, and remove it from the columns to analyse.
 
     Parameters
     ----------
     table : pyarrow.Table
-        The columns ``labels`` as text.
+        The columns ``labels``, as text.
     first : str
-        The first column of the file.
+        Name of the first column of the file.
     labels : sequence of str
         Columns that may name the rows.
     choice : Choice
     numbers : NumberFormat
     complete : bool
-        Whether the table has all rows, or the first ones of more.
+        Whether the table has all rows, not only the first ones.
     unnamed : bool
-        The first column has no name in the file.
+        Whether the first column has no name in the file.
     """
     first_cells = table.column(first).to_pylist() if first in labels else []
     counted = counts_rows(first_cells)
@@ -114,7 +114,7 @@ def _is_unique_text(table: pa.Table, name: str, numbers: NumberFormat) -> bool:
     if len(column) < _LEAST or not all(cell and numbers.is_text(cell) for cell in head):
         return False
     if 2 * sum(quantity_in(cell) is not None for cell in head) > len(head):
-        return False  # "12 kg" and "1,5" were meant as numbers
+        return False  # cells such as "12 kg" and "1,5" are meant as numbers
     cells = column.to_pylist()
     return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
 
@@ -131,7 +131,7 @@ def without_empty_rows(table: pa.Table, notes: list[str]) -> pa.Table:
 
 
 def refuse_totals(table: pa.Table, dialect: Dialect, origin: Origin) -> None:
-    """Refuse totals in the last row: a word for them, or sums.
+    """Refuse a last row with totals, which has a word such as "total", or sums of columns.
 
     Raises
     ------
@@ -145,7 +145,12 @@ def refuse_totals(table: pa.Table, dialect: Dialect, origin: Origin) -> None:
 
 
 def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
-    """Refuse a word for totals in the last row of a large file; whether it could be read.
+    """Refuse a word such as "total" in the last row of a large file.
+
+    Returns
+    -------
+    bool
+        Whether the last row could be read.
 
     Raises
     ------
@@ -155,7 +160,7 @@ def refuse_totals_at_end(dialect: Dialect, width: int) -> bool:
         return False
     with reading(dialect.path, dialect.kind), dialect.path.open("rb") as file:
         file.seek(max(0, file.seek(0, SEEK_END) - _TAIL))
-        lines = file.read().partition(b"\n")[2]  # the first one is cut
+        lines = file.read().partition(b"\n")[2]  # without the first line, which is incomplete
         text = replace(dialect, skip=0).cleaned(BytesIO(lines)).read()
         records = [record for _, _, record in replace(dialect, text=text).records()]
     last = next((record for record in reversed(records) if not _is_empty(record)), [])
@@ -193,7 +198,7 @@ def _is_empty(row: Sequence[Any]) -> bool:
 
 
 def _sums(table: pa.Table) -> bool:
-    """Whether the last row holds the sums of the columns above, in two columns at least."""
+    """Whether the last row holds the column sums, in at least two columns and all that it fills."""
     found = 0
     for column in table.columns:
         if str(column.type) != "double":

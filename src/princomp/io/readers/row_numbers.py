@@ -1,4 +1,4 @@
-"""The first column of a frame, where it numbers the rows instead of measuring them.
+"""Detect a first column of a frame that numbers the rows instead of holding measurements.
 
 It *numbers* the rows if its name says so, such as "id"; it *counts* them if its cells are 0, 1, …
 or 1, 2, …, regardless of its name.
@@ -20,15 +20,15 @@ __all__ = ["has_index_name", "numbers_rows", "without_row_numbers"]
 
 
 def has_index_name(label: object) -> bool:
-    """Whether a column is called as row labels are, such as "Unnamed: 0" or "id"."""
+    """Whether a column has a usual name of row labels, such as "Unnamed: 0" or "id"."""
     return isinstance(label, str) and (label == "" or label.lower() in INDEX_NAMES)
 
 
 def numbers_rows(column: nw.Series[Any]) -> bool:
-    """Whether the first column of a frame has such a name and holds whole numbers.
+    """Whether the first column of a frame has a usual name of row labels and holds integers.
 
-    Integer columns are judged by their type alone, so that any rows of a table agree; float columns
-    by their values.
+    For an integer column, its dtype alone decides, so that the answer is the same for any subset
+    of the rows; for a float column, its values decide.
     """
     if not has_index_name(column.name):
         return False

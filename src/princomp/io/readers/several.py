@@ -1,4 +1,4 @@
-"""SourceChain sources, one after the other, as one table."""
+"""Concatenate several sources into one table."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["SourceChain", "order_of", "reordered"]
 
 
 class SourceChain(Source):
-    """Sources one after the other, their columns in the order of the first.
+    """Several sources, concatenated, with columns in the order of the first source.
 
-    Made by ``SourceChain.of``. It has random access if all of them have, and can be read again
-    if all of them can.
+    Made by ``SourceChain.of``. It has random access if all sources have it, and is repeatable
+    if all sources are.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -46,8 +46,9 @@ class SourceChain(Source):
         )
         self.repeatable = all(source.repeatable for source in sources)
         self.reader = max(source.reader for source in sources)
-        # Rows of each source; the unknown ones are learned while it is read. Only whole
-        # integers are stored here, so that a thread that makes a message may look at any time.
+        # Number of rows of each source; unknown numbers are filled in during reading. An entry
+        # changes only once, from None to its final value, so that another thread can read it at
+        # any time to build an error message.
         self._counts = [source.rows for source in sources]
         self.random_access = self.rows is not None and all(
             source.random_access for source in sources
@@ -56,25 +57,26 @@ class SourceChain(Source):
 
     @classmethod
     def of(cls, sources: Sequence[Source]) -> Source:
-        """Join sources, opened with the same choice of columns, to one; a single one is returned.
+        """Join sources that were opened with the same selection of columns into one.
 
         Parameters
         ----------
         sources : sequence of Source
-            Columns are bound by name to those of the first, in any order. Where none has
-            names, their numbers must agree.
+            Columns are matched by name to those of the first source, in any order. If no
+            source has names, all must have the same number of columns.
 
         Returns
         -------
         Source
-            float32 where all are, float64 otherwise; the rows have ids if the first has.
+            float32 if all sources are, float64 otherwise; the rows have ids if those of the
+            first source have. A single source is returned unchanged.
 
         Raises
         ------
         ColumnError, ShapeError
-            The columns of a file are not those of the first, or it lacks the id column.
+            The columns of a source differ from those of the first, or it lacks the id column.
         ParameterError
-            No source, or sparse ones among dense ones.
+            There is no source, or some are sparse and others dense.
         """
         if not sources:
             raise ParameterError("there is no table to read", hint="Name at least one.")
@@ -83,16 +85,16 @@ class SourceChain(Source):
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on; sources that end before it are not opened.
 
-        That needs their number of rows: as it was said, or as it was found the last time.
+        Skipping a source requires its number of rows, given or counted in an earlier pass.
         """
         for i, source in enumerate(self.sources):
             count = self._counts[i]
             if count is not None and count <= start:
                 start -= count
                 continue
-            # Without its count nobody could say how many of the rows to skip it holds.
+            # A source with an unknown number of rows is read from its first row, to count them.
             seen = 0 if count is None else start
-            # Closed with this generator, so that no file stays open.
+            # Close the chunks together with this generator, so that no file stays open.
             with closing(_generator(source.chunks(seen))) as chunks:
                 for chunk in chunks:
                     late = max(0, start - seen)
@@ -104,7 +106,7 @@ class SourceChain(Source):
             start = max(0, start - seen)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows ``start`` to ``stop``, from as many sources as they lie in."""
+        """Rows ``start`` to ``stop``, which may span several sources."""
         last = len(self._ends) - 1
         i = min(bisect_right(self._ends, start), last)
         parts = []
@@ -115,9 +117,9 @@ class SourceChain(Source):
         return Chunk.joined(parts)
 
     def place_of(self, row: int) -> RowPlace:
-        """File of row number ``row``, and its number there.
+        """File of row number ``row``, and its number within that file.
 
-        Where the rows of a file are not known, as far as it was read.
+        The search stops at the first file whose number of rows is still unknown.
         """
         i = 0
         while i < len(self.sources) - 1 and (count := self._counts[i]) is not None and count <= row:
@@ -126,11 +128,11 @@ class SourceChain(Source):
         return self.sources[i].place_of(row)
 
     def file_states(self) -> tuple[FileState, ...]:
-        """Those of all sources, in their order."""
+        """The file states of all sources, in order."""
         return tuple(one for source in self.sources for one in source.file_states())
 
     def _bound(self, i: int, chunk: Chunk) -> Chunk:
-        """A chunk of source ``i`` with the columns, the precision and the ids of the whole."""
+        """Give a chunk of source ``i`` the column order and dtype of the chain, and ids if any."""
         order = self._orders[i]
         data = chunk.data if order is None else reordered(chunk.data, order)
         if data.dtype != self.dtype:
@@ -152,7 +154,7 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def _order(source: Source, i: int, first: Source) -> NDArray[np.intp] | None:
-    """Positions in this source of the columns of the first; None if they are equal."""
+    """Positions in ``source`` of the columns of ``first``; None if the order is the same."""
     name, known = _name(source, i), _name(first, 0)
     place: dict[str, Any] = {"file": name}
     if first.id_column is not None and source.id_column is None:
@@ -183,9 +185,9 @@ def _order(source: Source, i: int, first: Source) -> NDArray[np.intp] | None:
 def order_of(
     columns: tuple[str, ...], wanted: tuple[str, ...], name: str, known: str, place: dict[str, Any]
 ) -> NDArray[np.intp] | None:
-    """Position of each wanted column among ``columns``; None if all are in their places.
+    """Position of each wanted column in ``columns``; None if the order is the same.
 
-    ``name`` and ``known`` are what a ColumnError calls the two tables.
+    ``name`` and ``known`` are the names of the two tables in a ColumnError.
     """
     if columns == wanted:
         return None
@@ -209,9 +211,9 @@ def order_of(
 
 
 def reordered(data: Any, order: NDArray[np.intp]) -> Any:
-    """Rows with the columns ``order``, dense in C order or CSR; always a copy."""
+    """Reorder columns; return a copy, dense in C order or CSR."""
     if not sp.issparse(data):
-        # Six times faster than data[:, order], which is not in C order besides.
+        # Six times faster than data[:, order], which also would not be in C order.
         return np.take(data, order, axis=1)
     places = np.argsort(order).astype(data.indices.dtype)
     rows = sp.csr_array((data.data.copy(), places[data.indices], data.indptr), shape=data.shape)
@@ -233,7 +235,7 @@ def _refuse_mixed(sources: Sequence[Source]) -> None:
 
 
 def _notes(sources: Sequence[Source]) -> tuple[str, ...]:
-    """Notes without repetition, with the files where not all have the note."""
+    """Notes without duplicates; a note that not all sources have names its files."""
     of: dict[str, list[str]] = {}
     for i, source in enumerate(sources):
         for note in dict.fromkeys(source.notes):

@@ -1,7 +1,7 @@
-"""Source: the protocol of all readers, rows in chunks.
+"""Source: the protocol of all readers, which yield rows in chunks.
 
-The format of a file decides how its rows are cut into chunks and nothing else: an engine cuts
-them into logical blocks by row number, so a table has the same summary from every source.
+The format of a file decides only how its rows are split into chunks. The engine splits them again
+into logical blocks by row number, so a table has the same summary from every source.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from princomp.io.readers.table import Table
 
 __all__ = ["Chunk", "FileState", "RowArray", "RowData", "Source", "TableSource", "refuse_changed"]
 
-# Rows (m, p) in this process's memory, dense or CSR.
+# Rows (m, p) in memory, dense or CSR.
 RowArray: TypeAlias = NDArray[Any] | sp.csr_array
 
 
@@ -34,23 +34,23 @@ class Chunk(NamedTuple):
     ----------
     data : ndarray (C order) or CSR array of shape (m, p)
         float32 or float64, as the source's ``dtype`` says; a missing cell is NaN.
-        The receiver may keep it: a reader does not write to it again.
+        The receiver may keep the array, because the reader never writes to it again.
     ids : ndarray of object of shape (m,), optional
-        Of the id column.
+        Values of the id column.
     """
 
     data: Any
     ids: NDArray[np.object_] | None = None
 
     def part(self, start: int, stop: int | None = None) -> Chunk:
-        """Rows ``start`` to ``stop`` of these."""
+        """Rows ``start`` to ``stop`` of this chunk."""
         if not start and stop is None:
             return self
         return Chunk(self.data[start:stop], None if self.ids is None else self.ids[start:stop])
 
     @classmethod
     def joined(cls, chunks: Sequence[Chunk]) -> Chunk:
-        """The rows of all, one after the other."""
+        """Concatenate chunks."""
         if len(chunks) == 1:
             return chunks[0]
         blocks = [chunk.data for chunk in chunks]
@@ -79,7 +79,7 @@ def refuse_changed(before: tuple[FileState, ...], now: tuple[FileState, ...]) ->
     Raises
     ------
     InputChangedError
-        With both sizes and times of the first that changed.
+        With the old and new size and time of the first file that changed.
     """
     for was, found in zip(before, now, strict=True):
         if was != found:
@@ -103,31 +103,31 @@ def _when(one: FileState) -> str:
 class Source:
     """Rows that are read chunk by chunk.
 
-    A subclass gives ``chunks``; where any rows can be had without those before them
-    it sets ``random_access`` and gives ``read``, which threads call at the same time.
+    A subclass implements ``chunks``. If it can read any rows without those before them,
+    it also sets ``random_access`` and implements ``read``, which must be thread-safe.
 
     Parameters
     ----------
     rows : int or None
-        None where the end is known only once it is reached.
+        Number of rows; None if it is known only after reading all of them.
     p : int
-        Columns, at least one.
+        Number of columns, at least one.
     dtype : numpy dtype
-        float32 or float64, of every chunk.
+        The dtype of every chunk, float32 or float64.
     columns : tuple of str, optional
-        The p names; None where the input has none.
+        The p column names; None if the input has none.
     id_column : str, optional
-        A column that names the rows, given as ``ids`` of each chunk.
+        The column that names the rows; each chunk has its values as ``ids``.
     notes : tuple of str
         Messages for the user, such as which text columns were left out.
     file : str, optional
         The name of the input in messages.
     unused : tuple of str
-        Columns that are there but were not among those asked for.
+        Columns of the input that the user did not ask for.
     stored : int, optional
-        Of sparse rows, the numbers stored; their chunks are CSR arrays.
+        For sparse rows, the number of stored values; chunks are then CSR arrays.
     nbytes : int, optional
-        Bytes of the input as it is read (a compressed file counts as it lies there).
+        Bytes of the input as it is read (of a compressed file, its compressed size).
     """
 
     rows: int | None
@@ -144,42 +144,42 @@ class Source:
     # Whether chunks() may be called again, and whether read() exists.
     repeatable = True
     random_access = False
-    # Typical memory in bytes that the library which reads takes for itself: 40 to 180 MB.
+    # Typical memory in bytes that the reading library itself uses, which is 40 to 180 MB.
     reader = 150 * 10**6
     # States of the files before they were opened, which ``open_source`` sets. Not annotated, so
-    # that it is no field of the dataclass.
+    # that it does not become a dataclass field.
     opened = tuple[FileState, ...]()
 
     def properties(self) -> dict[str, Any]:
-        """The parameters of this source, for another one of the same rows."""
+        """The parameters of this source, to construct another source of the same rows."""
         return {one.name: getattr(self, one.name) for one in fields(Source)}
 
     @property
     def shape(self) -> tuple[int | None, int]:
-        """Rows, where known, and columns."""
+        """Number of rows, or None if unknown, and number of columns."""
         return self.rows, self.p
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Rows from number ``start`` on, in order, in chunks of at least one row.
 
-        A chunk is of moderate size (about 2 to 16 MB). What was opened is closed when
-        the iterator ends or is closed.
+        A chunk has a moderate size (about 2 to 16 MB). Files are closed when the iterator
+        ends or is closed.
 
         Raises
         ------
         MalformedFileError, NotNumericError
-            With the place.
+            With the place of the error.
         """
         raise NotImplementedError
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows ``start`` to ``stop``, from any thread. Only where ``random_access``."""
+        """Rows ``start`` to ``stop``, callable from any thread; requires ``random_access``."""
         raise NotImplementedError
 
     def load(self, start: int, stop: int, empty: Callable[..., NDArray[Any]]) -> Any:
-        """The numbers of :meth:`read`, in an array that ``empty(shape, dtype)`` may give.
+        """The numbers of :meth:`read`; they may be in an array from ``empty(shape, dtype)``.
 
-        The array may reuse memory: allocating it anew costs more than reading into it.
+        ``empty`` may reuse memory, because allocating new memory costs more than reading into it.
         """
         return self.read(start, stop).data
 
@@ -192,7 +192,7 @@ class Source:
         """Place of row number ``row``."""
         place = self.row_origin.place_of(row)
         if place.label is None and self.id_column is not None and self.repeatable:
-            # Those rows may have a fault of their own, which is not this one.
+            # An error in these rows is not the error that is being reported.
             with suppress(PrincompError, StopIteration):
                 ids = next(self.chunks(row)).ids
                 label = None if ids is None else plain_label(ids[0])
@@ -200,7 +200,7 @@ class Source:
         return place
 
     def all_chunks(self) -> Iterator[Chunk]:
-        """All rows in chunks; an error follows the last if a file has changed.
+        """Yield all rows in chunks; after the last, raise an error if a file has changed.
 
         Raises
         ------
@@ -210,12 +210,12 @@ class Source:
         self.file_states()
 
     def file_states(self) -> tuple[FileState, ...]:
-        """State of the files of the rows now; empty where there are no files.
+        """Current states of the files that hold the rows; empty if there are no files.
 
         Raises
         ------
         InputChangedError
-            A file is not as it was before it was opened.
+            A file has changed since just before it was opened.
         """
         now = self.current_states()
         if self.opened:
@@ -223,7 +223,7 @@ class Source:
         return now
 
     def current_states(self) -> tuple[FileState, ...]:
-        """State of the files now, which a reader of files defines."""
+        """Current states of the files, which readers of files override."""
         return ()
 
 
@@ -265,5 +265,5 @@ class TableSource(Source):
             yield self.read(first, first + step)
 
 
-# Rows (n, p) in memory, or read block by block.
+# Rows (n, p) in memory, or a source that is read block by block.
 RowData: TypeAlias = RowArray | Source

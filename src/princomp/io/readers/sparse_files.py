@@ -39,25 +39,25 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
     Parameters
     ----------
     path : Path
-        Of the file.
+        The file.
     selection : Selection
-        Columns by numbers. There is no id column.
+        Columns by number. There is no id column.
     inside : str, optional
-        Name of the array; needed where the file holds several of two dimensions.
+        Name of the array; required if the file holds several two-dimensional arrays.
 
     Returns
     -------
     TableSource
-        Of shape (n, p), in CSR for a sparse matrix of any format.
+        Rows of shape (n, p), as CSR for a sparse matrix of any format.
 
     Raises
     ------
     InputNotFoundError, MalformedFileError
-        No such file; damaged, or of another kind.
+        The file does not exist, is damaged, or has another format.
     ParameterError
-        No array or several fit, with a list of them.
+        No array or several arrays fit; the message lists them.
     ColumnError, ShapeError, NotNumericError
-        No such column, no table, no real numbers.
+        A column does not exist, or the array is not a table of real numbers.
     """
     origin = Origin(str(path))
     refuse_ids(selection, "an .npz file", origin)
@@ -95,7 +95,7 @@ def open_npz(path: Path, selection: Selection, inside: str | None = None) -> Sou
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
-    """Names, shapes and dtypes of the arrays, from their headers alone."""
+    """Names, shapes and dtypes of the arrays, from their headers only."""
     members = {}
     for entry in archive.infolist():
         name = entry.filename.removesuffix(".npy")
@@ -114,16 +114,16 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, Member]:
 
 
 def _array(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    """An array whole; to be called inside of ``reading``."""
+    """Read a whole array; call it inside ``reading``."""
     with archive.open(f"{name}.npy") as file:
         array = np.lib.format.read_array(cast(BinaryIO, file), allow_pickle=False)
-        # The checksum is compared when the end is met, which may lie beyond the last number.
+        # zipfile compares the checksum only at the end, which may come after the last number.
         file.read(1)
     return np.asarray(array)
 
 
 def _layout(path: Path, archive: zipfile.ZipFile, members: dict[str, Member]) -> str | None:
-    """The format of a sparse matrix; None where the file holds other arrays."""
+    """The format of the sparse matrix; None if the file does not hold one."""
     if not {"format", "shape", "data"} <= members.keys() or members["format"].shape != ():
         return None
     with reading(path, "an .npz archive"):
@@ -133,7 +133,7 @@ def _layout(path: Path, archive: zipfile.ZipFile, members: dict[str, Member]) ->
 
 
 def _assembled(layout: str, parts: dict[str, NDArray[Any]], shape: tuple[int, ...]) -> Any:
-    """Put the parts of a sparse matrix together; to be called inside of ``reading``."""
+    """Assemble a sparse matrix from its parts; call it inside ``reading``."""
     values = plain(parts["data"])
     size = (shape[0], shape[1])
     if layout in ("csr", "csc"):
@@ -149,29 +149,29 @@ def _assembled(layout: str, parts: dict[str, NDArray[Any]], shape: tuple[int, ..
 
 
 def open_matrix_market(path: Path, selection: Selection) -> Source:
-    """Read a MatrixMarket file, plain or compressed by gzip.
+    """Read a MatrixMarket file, uncompressed or compressed with gzip.
 
     Parameters
     ----------
     path : Path
-        Of the file (.mtx, .mtx.gz). Its rows are the rows of the table.
+        The file (.mtx, .mtx.gz). The rows of the matrix are the rows of the table.
     selection : Selection
-        Columns by numbers. There is no id column.
+        Columns by number. There is no id column.
 
     Returns
     -------
     TableSource
-        Of shape (n, p), float64; in CSR where the file lists coordinates. Without
-        values ("pattern") each entry is 1.
+        Rows of shape (n, p), float64; CSR if the file is in coordinate format. In a file
+        without values ("pattern"), each entry is 1.
 
     Raises
     ------
     MissingLibraryError
         pyarrow is not installed.
     InputNotFoundError, MalformedFileError
-        No such file; damaged, or of another kind.
+        The file does not exist, is damaged, or has another format.
     ColumnError, ShapeError, NotNumericError
-        No such column, no rows, complex numbers.
+        A column does not exist, there are no rows, or the numbers are complex.
     """
     origin = Origin(str(path))
     refuse_ids(selection, "a MatrixMarket file", origin)
@@ -194,7 +194,7 @@ def open_matrix_market(path: Path, selection: Selection) -> Source:
 
 
 def _rows(path: Path, matrix: Any, taken: NDArray[np.intp] | None, origin: Origin) -> Any:
-    """A sparse matrix of any format as CSR of floats."""
+    """Convert a sparse matrix of any format to CSR with floats."""
     with reading(path, "a sparse matrix"):
         if matrix.format not in ("csr", "csc"):
             entries = matrix.tocoo()
@@ -202,7 +202,7 @@ def _rows(path: Path, matrix: Any, taken: NDArray[np.intp] | None, origin: Origi
             if taken is not None:
                 kept = np.isin(column, taken)
                 row, column, values = row[kept], column[kept], values[kept]
-            # Before duplicates are summed, where a sum of integers could run over.
+            # Convert before duplicates are summed, because a sum of integers could overflow.
             refuse_long(values, lambda at: (str(int(column[at[0]])), int(row[at[0]])), origin)
             values = values.astype(float_kind(values.dtype), copy=False)
             matrix = sp.csr_array((values, (row, column)), shape=matrix.shape)

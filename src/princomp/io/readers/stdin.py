@@ -1,4 +1,4 @@
-"""Rows from standard input, read once; the first bytes tell the format."""
+"""Rows from standard input, read once; the first bytes determine the format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NOT_FROM_A_PIPE = {
     b"PK\x03\x04": ("a zip file or spreadsheet", "Give the name of an .npz file; or send CSV."),
 }
 
-# Bytes by which the format is recognized.
+# Number of bytes from which the format is detected.
 _FIRST = 1 << 16
 
 
@@ -47,13 +47,13 @@ def open_stdin(
     id_column: str | Literal[False] | None = None,
     options: ReadOptions = DETECT,
 ) -> Source:
-    """Open standard input: CSV, TSV, an Arrow stream or .npy, each also by gzip or zstd.
+    """Open standard input: CSV, TSV, an Arrow stream or .npy, optionally with gzip or zstd.
 
     Parameters
     ----------
     stream : binary file
-        Need not seek, and is never closed. It is read as far as needed to settle the format, the
-        columns and, in delimited text, which of them hold numbers.
+        Need not be seekable, and is never closed. Enough is read to detect the format, the
+        columns and, in delimited text, which columns hold numbers.
     columns, exclude, id_column, options
         As for :func:`~princomp.io.readers.files.open_files`.
 
@@ -65,9 +65,9 @@ def open_stdin(
     Raises
     ------
     ColumnError, MalformedFileError, NotNumericError, ShapeError
-        As for files; nothing may have come at all.
+        As for files; ShapeError also if the input is empty.
     ParameterError
-        It is of a kind that cannot be read from a pipe.
+        The format cannot be read from a pipe.
     MissingLibraryError
         pyarrow is needed and not installed.
     """
@@ -101,7 +101,7 @@ def open_stdin(
 
 
 class _Once(Source):
-    """Rows of standard input, which can be read once."""
+    """Rows of standard input, which can be read only once."""
 
     repeatable = False
 
@@ -122,7 +122,7 @@ class _Once(Source):
 
 
 class _Rewound(io.RawIOBase):
-    """The first bytes of a stream, and those that follow."""
+    """A stream that gives the first bytes, which were already read, and then the rest."""
 
     def __init__(self, first: bytes, rest: BinaryIO) -> None:
         self._first = first
@@ -140,7 +140,7 @@ class _Rewound(io.RawIOBase):
 
 
 def _peeked(stream: BinaryIO) -> tuple[bytes, BinaryIO]:
-    """The first bytes of a stream, and a stream that gives them again."""
+    """The first bytes of a stream, and a new stream that starts with the same bytes."""
     first = b""
     with reading(_NAME, "a table"):
         # A pipe may give few bytes at a time.
@@ -159,7 +159,7 @@ def _arrow(stream: BinaryIO, selection: Selection) -> Source:
 
     def until_the_end() -> Iterator[Any]:
         yield from batches
-        # pyarrow takes the end of the bytes for that of the stream, too.
+        # pyarrow also accepts a stream that is cut short, so check for the end marker.
         if recorder.last != END_OF_STREAM:
             raise malformed(
                 _NAME,
@@ -171,7 +171,7 @@ def _arrow(stream: BinaryIO, selection: Selection) -> Source:
 
 
 class _TailRecorder:
-    """A stream that keeps the last bytes that were read."""
+    """A stream that remembers the last bytes read from it."""
 
     closed = False
 

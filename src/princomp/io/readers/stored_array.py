@@ -1,4 +1,4 @@
-"""Arrays of two dimensions in a store of tiles, as in HDF5 and Zarr."""
+"""Two-dimensional arrays that are stored in tiles, as in HDF5 and Zarr."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ __all__ = [
 
 
 def labels(columns: tuple[str, ...] | None, taken: NDArray[np.intp] | None) -> Callable[[int], str]:
-    """Names of the columns in use for messages, or their numbers in the file."""
+    """Function that names a used column in messages, by its name or its number in the file."""
     if columns is not None:
         return columns.__getitem__
     return lambda k: str(k if taken is None else int(taken[k]))
 
 
 def float_kind(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """float32 for float32, float64 for all else."""
+    """The dtype for rows: float32 for float32, float64 for all other dtypes."""
     single = dtype.kind == "f" and dtype.itemsize == 4
     return np.dtype(np.float32 if single else np.float64)
 
 
 def rounding(dtype: np.dtype[Any]) -> tuple[str, ...]:
-    """A note, if the numbers have more digits than float64."""
+    """A note that numbers were rounded, if they have more digits than float64."""
     long = dtype.kind == "f" and dtype.itemsize > 8
     return (f"rounded {dtype} to float64",) if long else ()
 
@@ -59,7 +59,7 @@ def refuse_long(
 ) -> None:
     """Raise NotNumericError for the first integer beyond 2**53.
 
-    ``cell`` gives the column's name and the row, from 0, of an index into ``numbers``.
+    ``cell`` maps an index into ``numbers`` to the name of the column and the row, from 0.
     """
     index = index_beyond(numbers)
     if index is not None:
@@ -76,27 +76,27 @@ def floats(
 ) -> Matrix:
     """Columns of a block, whose first row has number ``first``, as native floats in C order.
 
-    The block itself is returned where it is that already.
+    The block itself is returned if no conversion is needed.
     """
     chosen = block if taken is None else np.take(block, taken, axis=1)
     refuse_long(chosen, lambda index: (label(index[1]), first + index[0]), origin)
-    # A NaN of any bits is NaN, and what is too large for float64 infinite.
+    # A NaN of any bit pattern stays NaN; numbers too large for float64 become infinite.
     with np.errstate(invalid="ignore", over="ignore"):
         return np.ascontiguousarray(chosen, float_kind(chosen.dtype))
 
 
 @dataclass(kw_only=True, eq=False)
 class InStore(Source):
-    """Rows of an array, or of a sparse matrix, in a store of several.
+    """Rows of an array or a sparse matrix in a file or folder that may hold several.
 
     Parameters
     ----------
     path : Path
-        Of the file or folder.
+        The file or folder.
     kind : str
         The name of the format in messages.
     member : Member
-        The name, shape and dtype that it has there.
+        Name, shape and dtype of the array in the store.
     taken : ndarray of int, optional
         Positions of the p columns that are used; None for all.
     """
@@ -115,7 +115,7 @@ class InStore(Source):
         selection: Selection,
         **more: Any,
     ) -> Self:
-        """Make the source of one whose columns have the given names, if any."""
+        """Make the source of an array whose columns have the given names, if any."""
         n, p = member.shape
         choice, taken = choose_positions(names, p, selection, Origin(str(path)))
         return cls(
@@ -133,19 +133,19 @@ class InStore(Source):
         )
 
     def current_states(self) -> tuple[FileState, ...]:
-        """The file."""
+        """Current state of the file."""
         with reading(self.path, self.kind):
             return (FileState.of(self.path),)
 
 
 @dataclass(kw_only=True, eq=False)
 class StoredArray(InStore):
-    """Rows of an array in two dimensions that a library cuts slices from.
+    """Rows of a two-dimensional array from which a library reads slices.
 
     Parameters
     ----------
     tiling : Tiling
-        Its layout in the store.
+        Layout of the array in the store.
     """
 
     tiling: Tiling
@@ -165,7 +165,7 @@ class StoredArray(InStore):
             self.notes = (*self.notes, self.plan.note())
 
     def _opened(self) -> AbstractContextManager[Any]:
-        """Open the store anew, so that every sweep has a handle of its own."""
+        """Open the store; each pass over the rows has its own handle."""
         raise NotImplementedError
 
     def _array(self, store: Any) -> Any:
@@ -175,7 +175,7 @@ class StoredArray(InStore):
         return None
 
     def _load(self, array: Any, start: int, stop: int) -> NDArray[Any]:
-        """Rows as they are stored, of those columns that must be read."""
+        """Rows in the stored dtype, with all columns that must be read."""
         if len(self._runs) == 1:
             first, last = self._runs[0]
             return np.asarray(array[start:stop, first:last])
@@ -188,7 +188,7 @@ class StoredArray(InStore):
         return block
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
-        """Rows from number ``start`` on, each tile of the store read once if it may be."""
+        """Rows from number ``start`` on; each tile is read only once where possible."""
         origin, label = Origin(self.file), labels(self.columns, self.taken)
         with self._opened() as store:
             with reading(self.path, self.kind):
@@ -203,13 +203,13 @@ class StoredArray(InStore):
                     rows = block[top - first : top - first + self.plan.step]
                     data = floats(rows, self._positions, top, label, origin)
                     if len(rows) < len(block) and np.may_share_memory(data, block):
-                        data = data.copy()  # else one kept chunk would keep the whole band
+                        data = data.copy()  # a view would keep the whole band in memory
                     stop = top + len(rows)
                     with reading(self.path, self.kind):
                         ids = self._ids(store, top, stop)
                     del rows
                     if stop == last:
-                        del block  # before the next is read, so that one band is held, not two
+                        del block  # so that only one band is in memory during the next read
                     yield Chunk(data, ids)
 
 

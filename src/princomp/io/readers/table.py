@@ -24,11 +24,11 @@ class Table:
     ----------
     data : ndarray or CSR array of shape (n, p)
         The numbers, n ≥ 1 and p ≥ 1; float32 where every used column was
-        float32, float64 otherwise. A missing cell is NaN; an infinite one stays.
+        float32, float64 otherwise. A missing cell is NaN; infinite values are kept.
     columns : tuple of str or None
-        The p names; None where the input has none.
+        The p column names; None if the input has none.
     ids : ndarray of object of shape (n,) or None
-        The id column's values as they stood (text stays text), None where missing.
+        Unchanged values of the id column (text stays text); None where missing.
     id_column : str or None
         The id column's name.
     notes : tuple of str
@@ -36,9 +36,9 @@ class Table:
     file : str or None
         The file it was read from.
     unused : tuple of str
-        Columns that are there but were not among those asked for.
+        Columns of the input that the user did not ask for.
     line_of, label_of : callable, optional
-        As in :class:`Origin`; labels are the ids where there are any.
+        As in :class:`Origin`; if there are ids, they are the labels.
     """
 
     data: Matrix

@@ -1,4 +1,4 @@
-"""A table together with how it is to be read: ``princomp.read_table``."""
+"""A table with the options to read it: ``princomp.read_table``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TableInput", "read_table"]
 
 @dataclass(frozen=True)
 class TableInput:
-    """A file or frame, and how it is read; every function that takes rows takes it.
+    """A file or frame with read options; every function that takes rows accepts it.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class TableInput:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was detected, and which columns are left out."""
+        """Messages on what was detected and which columns are left out."""
         return self.open().notes
 
     def naming_rows_by(self, column: str | None) -> TableInput:
@@ -45,7 +45,7 @@ class TableInput:
         return replace(self, id_column=column)
 
     def open(self, columns: Sequence[str] | None = None) -> Source:
-        """Open the table; ``columns`` are those of a fit.
+        """Open the table; ``columns``, such as those of a fitted model, override its own.
 
         Raises
         ------
@@ -95,7 +95,7 @@ def read_table(
     id_column: str | Literal[False] | None = None,
     **options: Any,
 ) -> TableInput:
-    """Read a table with options of your own, where automatic detection is not what you want.
+    """Set options for reading a table, where automatic detection is not what you want.
 
     Parameters
     ----------
@@ -104,25 +104,26 @@ def read_table(
         pyarrow.
     columns : list of str, "numeric" or "all"
         The columns to analyse. "numeric" leaves out text, dates and booleans with a note; "all"
-        refuses them.
+        raises an error if there are any.
     exclude : list of str
         Columns to leave out.
     id_column : str or False, optional
-        The column that names the rows. None finds one: the index that pandas or R wrote, row
-        numbers, or the only text that differs in all rows. False takes none.
+        The column that names the rows. None detects one: the index that pandas or R wrote, row
+        numbers, or the only text column without repeated values. False uses none.
     **options
-        Of text: ``sep``, ``decimal``, ``thousands``, ``encoding``, ``na`` (words for missing
-        cells), ``skip`` (lines at the top), ``skip_end`` (rows at the end, such as totals),
-        ``header`` (True, False, or 2 for two lines of names) and ``comment``; of workbooks
-        ``sheet``. Each is detected where the file leaves no doubt. ``untrusted=True`` reads
-        files in a process of its own, with limited memory and time: a crafted file can then
-        crash the library that reads it, but not your program.
+        For text files: ``sep``, ``decimal``, ``thousands``, ``encoding``, ``na`` (words for
+        missing cells), ``skip`` (lines at the top), ``skip_end`` (rows at the end, such as
+        totals), ``header`` (True, False, or 2 for two lines of names) and ``comment``; for
+        workbooks: ``sheet``. Options that are not given are detected from the file if it is
+        unambiguous. ``untrusted=True`` reads files in a separate process with limited memory
+        and time: a malicious file can then crash the library that reads it, but not your
+        program.
 
     Returns
     -------
     TableInput
         Pass it to ``fit``, ``transform``, ``report`` and all other functions in place of
-        the rows. Its ``notes`` say what was detected. The file is read when it is used.
+        the rows. Its ``notes`` say what was detected. The file is read only when it is used.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""Tables from workbooks (.xlsx): a sheet becomes delimited text, one line for each row of it.
+"""Tables from workbooks (.xlsx).
 
-So names, numbers and labels are found as in any other text, and messages give rows of the sheet.
+A sheet is converted to delimited text with one line for each of its rows. So names, numbers and
+labels are detected as in any other text, and line numbers in messages are rows of the sheet.
 """
 
 from __future__ import annotations
@@ -91,5 +92,5 @@ def _text(cell: object) -> str:
         return cell.date().isoformat()
     if isinstance(cell, datetime | date | time):
         return cell.isoformat()
-    # A cell is one line of the text.
+    # Each row must stay on one line, so join the lines within a cell.
     return " ".join(str(cell).splitlines())

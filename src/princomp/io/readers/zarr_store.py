@@ -1,4 +1,4 @@
-"""Tables from Zarr stores: folders, or zip files of them."""
+"""Tables from Zarr stores, which are folders or zip files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ZarrArray", "open_zarr"]
 
-# What describes an array or a group, in versions 3 and 2.
+# Files that describe an array or a group, in versions 3 and 2.
 _METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
 
 
@@ -33,35 +33,34 @@ def open_zarr(
     selection: Selection,
     inside: str | None = None,
 ) -> Source:
-    """Open an array of two dimensions in a Zarr store; its first dimension are the rows.
+    """Open a two-dimensional array in a Zarr store; its first dimension is the rows.
 
-    A tile that the store does not hold has the array's fill value in every cell. This is
-    how Zarr stores what was never written, so a tile that was lost looks the same and
-    cannot be reported.
+    A tile that is missing from the store reads as the array's fill value. Zarr stores tiles
+    that were never written in this way, so lost tiles look the same and cannot be reported.
 
     Parameters
     ----------
     path : Path
-        A folder or a zip file, of version 2 or 3.
+        A folder or a zip file, of Zarr version 2 or 3.
     selection : Selection
-        Columns by numbers, or by names where the array has an attribute ``columns``, a list of
+        Columns by number, or by name if the array has an attribute ``columns``, a list of
         p different texts. There is no id column.
     inside : str, optional
-        The array, or the group it is in; needed where several could be meant.
+        The array, or the group it is in; required if the store has several candidates.
 
     Returns
     -------
     Source
-        Of shape (n, p); float32 where the array is, else float64.
+        Rows of shape (n, p); float32 if the array is float32, else float64.
 
     Raises
     ------
     MissingLibraryError
         zarr is not installed.
     InputNotFoundError, MalformedFileError
-        No such store; damaged, or no Zarr.
+        The store does not exist, is damaged, or is not Zarr.
     ParameterError, ShapeError, NotNumericError
-        No array or several fit, with a list of them.
+        No array or several arrays fit; the message lists them.
     """
     origin = Origin(str(path))
     refuse_ids(selection, "a Zarr array", origin)
@@ -86,7 +85,7 @@ def open_zarr(
 
 @contextmanager
 def _opened(path: Path, inside: str | None) -> Iterator[Any]:
-    """Open a group or an array; the whole store if there is nothing of the name."""
+    """Open the group or array ``inside``, or the whole store if there is none of that name."""
     zarr = need("zarr", path)
     if not path.exists():
         raise InputNotFoundError(
@@ -105,7 +104,7 @@ def _opened(path: Path, inside: str | None) -> Iterator[Any]:
                 try:
                     node = zarr.open(store, path=name, mode="r")
                     break
-                # Zarr's own errors for what is not there are among these.
+                # Zarr's own "not found" errors are subclasses of this.
                 except FileNotFoundError:
                     continue
         if node is None:
@@ -116,7 +115,7 @@ def _opened(path: Path, inside: str | None) -> Iterator[Any]:
             )
         yield node
     finally:
-        # A zip that could not be opened has nothing that could be closed.
+        # Closing a zip file that could not be opened raises AttributeError.
         with suppress(AttributeError):
             store.close()
 
@@ -124,7 +123,7 @@ def _opened(path: Path, inside: str | None) -> Iterator[Any]:
 def _members_of(path: Path, node: Any) -> list[Member]:
     """Arrays in the store, or in the part of it that was opened."""
     with reading(path, "Zarr"), warnings.catch_warnings():
-        # Other files may lie in the folder; that they are no arrays need not be said.
+        # The folder may hold other files; Zarr need not warn that they are not arrays.
         warnings.filterwarnings("ignore", message="Object at .* is not recognized")
         if hasattr(node, "chunks"):
             return [Member(node.path, node.shape, node.dtype)]
@@ -137,7 +136,7 @@ def _members_of(path: Path, node: Any) -> list[Member]:
 
 @dataclass(kw_only=True, eq=False)
 class ZarrArray(StoredArray):
-    """Rows of an array; Zarr decompresses tiles on threads of its own."""
+    """Rows of an array; Zarr decompresses tiles in its own threads."""
 
     kind: str = "Zarr"
 
@@ -148,10 +147,10 @@ class ZarrArray(StoredArray):
         return store
 
     def current_states(self) -> tuple[FileState, ...]:
-        """What describes the array, and its folder with the sum of sizes and the newest time.
+        """States of the metadata files, and of the folder with its total size and newest time.
 
-        A store may have a million files. A tile that is written anew changes the newest
-        time; one that is removed, the sum.
+        A store may have a million files, so they are not listed one by one. Rewriting a tile
+        changes the newest time, and removing a tile changes the total size.
         """
         with reading(self.path, self.kind):
             if not self.path.is_dir():
@@ -162,7 +161,7 @@ class ZarrArray(StoredArray):
 
 
 def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """A file, or all files in a folder and in those inside of it."""
+    """A file, or all files in a folder and its subfolders."""
     folders = [os.fspath(path)]
     if not path.is_dir():
         yield folders.pop(), path.stat()
@@ -176,7 +175,7 @@ def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _totals(path: Path) -> tuple[int, int]:
-    """Bytes of a file or of all files in a folder, and the newest time among them."""
+    """Total bytes of a file or of all files in a folder, and the newest modification time."""
     size = newest = 0
     for _, found in _files(path):
         size, newest = size + found.st_size, max(newest, found.st_mtime_ns)
@@ -184,10 +183,10 @@ def _totals(path: Path) -> tuple[int, int]:
 
 
 def _refuse_empty(path: Path, name: str) -> None:
-    """Refuse an empty file of several tiles, which Zarr takes for tiles never written.
+    """Refuse an empty shard file, which Zarr reads as tiles that were never written.
 
-    This is what remains of a file when the disk is full. Of shorter and of longer
-    remains the library itself says that they are damaged.
+    A full disk leaves such files. Zarr itself reports shard files that are cut short at any
+    other length as damaged.
     """
     with reading(path, "Zarr"):
         if path.is_dir():

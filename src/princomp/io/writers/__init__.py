@@ -1,1 +1,1 @@
-"""Tables to files and streams."""
+"""Write tables to files and streams."""

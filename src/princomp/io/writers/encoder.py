@@ -1,4 +1,4 @@
-"""What every format of a table that is written has in common."""
+"""Parts that the encoders of all table formats share."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Ids: TypeAlias = Sequence[object] | NDArray[Any] | None
 Numbers: TypeAlias = NDArray[Any]
 
 
-# A cell that a spreadsheet may take for a formula, and the numbers among them.
+# Patterns of cells that a spreadsheet may take for a formula, and of numbers among them.
 FORMULA, NUMBER = r"^[=+\-@\t\r]", r"^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$"
 _escaping: ContextVar[bool] = ContextVar("escaping", default=False)
 
 
 @contextmanager
 def escaped_formulas() -> Iterator[None]:
-    """Put an apostrophe before texts in CSV files that a spreadsheet may take for formulas."""
+    """Within this context, prefix CSV texts that look like formulas with an apostrophe."""
     before = _escaping.set(True)
     try:
         yield
@@ -43,7 +43,7 @@ def escapes_formulas() -> bool:
 
 
 def csv_text(text: str) -> str:
-    """Return a text as a cell of a CSV file."""
+    """Return a text as a CSV cell, escaped within ``escaped_formulas`` if it looks risky."""
     risky = re.match(FORMULA, text) and not re.match(NUMBER, text)
     return f"'{text}" if risky and _escaping.get() else text
 
@@ -54,12 +54,13 @@ class Layout(NamedTuple):
     Parameters
     ----------
     names : list of str
-        Of all columns, that of the ids first where there are any.
+        Names of all columns, including the id column, which comes first.
     with_ids : bool
+        Whether there is an id column.
     dtype : numpy dtype
-        Of the numbers.
+        The dtype of the numbers.
     rows : int, optional
-        Where it is known before.
+        Number of rows, if known in advance.
     """
 
     names: list[str]
@@ -69,25 +70,25 @@ class Layout(NamedTuple):
 
     @property
     def p(self) -> int:
-        """Columns of numbers."""
+        """Number of columns of numbers, without the id column."""
         return len(self.names) - self.with_ids
 
 
 class Encoder(Protocol):
-    """A format: turns blocks of rows into bytes of a sink."""
+    """Encodes blocks of rows in one format and writes the bytes to a sink."""
 
     def write(self, data: Numbers, ids: Ids) -> None:
-        """Add rows (m, p) of the layout's dtype; the memory of both is free afterwards."""
+        """Add an (m, p) block of the layout's dtype; the caller may reuse the memory of both."""
 
     def close(self) -> None:
-        """Write what is held back, and the end of the file."""
+        """Write the rows still buffered and the end of the file."""
 
 
 class Sink(io.RawIOBase):
-    """The file below an encoder: it stays open when the encoder closes it.
+    """The file that an encoder writes to; it stays open when the encoder closes its sink.
 
-    When ``discards`` is set, what is written is dropped, so that an encoder can be closed after
-    a failure without completing a file that was cut short.
+    When ``discards`` is set, written bytes are dropped, so that closing an encoder after a
+    failure does not complete a truncated file.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -95,11 +96,11 @@ class Sink(io.RawIOBase):
         self.discards = False
 
     def writable(self) -> bool:
-        """Say that it can be written to."""
+        """Return True."""
         return True
 
     def write(self, data: ReadableBuffer) -> int:
-        """Write all of ``data``, in several goes where a raw pipe takes only a part."""
+        """Write all of ``data``, in several calls where a raw pipe accepts only a part."""
         rest = memoryview(data).cast("B")
         size = len(rest)
         while len(rest) and not self.discards:
@@ -109,7 +110,7 @@ class Sink(io.RawIOBase):
 
 
 def need_pyarrow(module: str) -> Any:
-    """Import a module of pyarrow, here because it is optional and slow to load."""
+    """Import a module of pyarrow on demand, because pyarrow is optional and slow to load."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

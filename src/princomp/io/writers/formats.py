@@ -1,4 +1,4 @@
-"""The formats of tables that are written, one encoder for each family."""
+"""Encoders of the table formats, one for each family."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
 # Numbers in a piece of CSV, a row group or a record batch: 8 MB of float64 …
 _NUMBERS = 2**20
-# … but of wide tables so many rows, up to so many numbers: groups of 500 rows of 2,000
-# columns take twice as long to write as groups of 2,000 rows, and seven times to read.
+# … but row groups of wide tables have at least _ROWS rows, up to _MOST_NUMBERS numbers: with 2,000
+# columns, groups of 500 rows take twice as long to write and seven times as long to read as
+# groups of 2,000 rows.
 _ROWS, _MOST_NUMBERS = 2**11, 2**23
 
 
 class _Delimited:
-    """CSV and TSV. Whether ids need quotes is decided piece by piece."""
+    """Encoder of CSV and TSV; it decides for each piece whether the ids need quotes."""
 
     def __init__(
         self, sink: Sink, layout: Layout, *, delimiter: str, compression: str | None = None
@@ -48,8 +49,8 @@ class _Delimited:
         self._delimiter = delimiter
         self._packed: Any = None
         if compression == "gzip":
-            # Without name and time in the header, equal tables give equal bytes. Level 1:
-            # random digits shrink to 50% in 1.3 s, at level 6 to 47% in 7.3 s.
+            # Without a name and a time in the header, equal tables give equal bytes. Level 1
+            # compresses random digits to 50% in 1.3 s, level 6 to 47% in 7.3 s.
             self._packed = gzip.GzipFile(
                 "", "wb", compresslevel=1, fileobj=cast(BinaryIO, sink), mtime=0
             )
@@ -69,11 +70,11 @@ class _Delimited:
             self._write_piece(data[start:stop], None if ids is None else ids[start:stop])
 
     def _write_piece(self, data: Numbers, ids: Ids) -> None:
-        # pyarrow's floats are the shortest that round-trip, as repr's are. Measured at
-        # 1,000,000 × 5 on two cores: pyarrow 0.6 to 0.9 s, the csv module 4.4 s.
+        # Like repr, pyarrow writes the shortest decimals that round-trip. Writing 1,000,000 × 5
+        # numbers on two cores took pyarrow 0.6 to 0.9 s and the csv module 4.4 s.
         pa = need_pyarrow("pyarrow")
         pa_csv = need_pyarrow("pyarrow.csv")
-        # Readers skip blank lines, so that a lone column cannot have empty cells.
+        # Readers skip blank lines, so a table of one column cannot have empty cells.
         null = len(self._layout.names) > 1
         columns = [pa.array(np.ascontiguousarray(x), from_pandas=null) for x in data.T]
         quoted = False
@@ -83,7 +84,7 @@ class _Delimited:
         options = pa_csv.WriteOptions(
             include_header=False,
             delimiter=self._delimiter,
-            # "needed" quotes every text, needed or not, so it is used only where one must be.
+            # pyarrow's "needed" quotes every text, so it is used only where some id needs quotes.
             quoting_style="needed" if quoted else "none",
             batch_size=max(1, min(2**13, 2**18 // len(columns))),
         )
@@ -101,14 +102,14 @@ class _Delimited:
 
 
 class _Columnar:
-    """Parquet and Arrow files: small blocks are gathered to row groups of moderate size."""
+    """Encoder of Parquet and Arrow files; it gathers small blocks into moderate row groups."""
 
     def __init__(self, sink: Sink, layout: Layout, *, kind: str) -> None:
         self._sink, self._layout, self._kind = sink, layout, kind
         size = max(1, _NUMBERS // layout.p, min(_ROWS, _MOST_NUMBERS // layout.p))
         if layout.rows is not None:
             size = max(1, min(size, layout.rows))
-        # A row of it is a column of the table, as Arrow wants it.
+        # Each row of the buffer is a column of the table, because Arrow stores columns.
         self._held = empty((layout.p, size), layout.dtype)
         self._ids: list[Any] = []
         self._fill = 0
@@ -129,7 +130,7 @@ class _Columnar:
                 self._emit(() if ids is None else ids[at:])
 
     def _emit(self, upcoming: Sequence[object] | NDArray[Any] = ()) -> None:
-        """Write what is held; ``upcoming`` ids have a say in the kind of all."""
+        """Write the buffered rows; the type of the ids also considers ``upcoming`` ids."""
         pa = need_pyarrow("pyarrow")
         if self._writer is None:
             self._open(upcoming)
@@ -152,7 +153,7 @@ class _Columnar:
         if self._kind == "arrow":
             self._writer = pa.ipc.new_file(self._sink, schema)
             return
-        # Numbers that hardly repeat gain nothing from a dictionary, ids may.
+        # Numbers hardly repeat, so dictionary encoding helps only the ids.
         dictionary: Any = names[:1] if self._layout.with_ids else False
         parquet = need_pyarrow("pyarrow.parquet")
         self._writer = parquet.ParquetWriter(self._sink, schema, use_dictionary=dictionary)
@@ -181,7 +182,7 @@ class _Columnar:
 
 
 class _Npy:
-    """NumPy's own files: names and ids are lost."""
+    """Encoder of .npy files, which hold neither names nor ids."""
 
     def __init__(self, sink: Sink, layout: Layout) -> None:
         self._sink, self._layout = sink, layout
@@ -190,7 +191,8 @@ class _Npy:
         sink.write(self._header(layout.rows or 0))
 
     def _header(self, rows: int) -> bytes:
-        # NumPy leaves room for more digits of the first length, so that it can grow in place.
+        # NumPy pads the header with room for more digits of the number of rows, so it can be
+        # overwritten in place.
         made = io.BytesIO()
         described = {
             "descr": np.lib.format.dtype_to_descr(self._layout.dtype),
@@ -218,7 +220,7 @@ class _Npy:
 def _as_text(ids: Sequence[object] | NDArray[Any]) -> Any:
     pa = need_pyarrow("pyarrow")
     try:
-        # Twenty times faster where all are text already.
+        # Twenty times faster than the fallback, but works only if all ids are text already.
         return pa.array(ids, pa.string(), from_pandas=False)
     except pa.ArrowException:
         return pa.array([None if cell is None else str(cell) for cell in ids], pa.string())
@@ -237,7 +239,7 @@ def _as_csv_text(ids: Sequence[object] | NDArray[Any]) -> Any:
 
 
 def _type_of(cells: list[object]) -> Any:
-    """Arrow's type for ids; those of several kinds have only text in common."""
+    """Arrow's type for ids; text if they are of several types or all missing."""
     pa = need_pyarrow("pyarrow")
     try:
         found = pa.array(cells).type

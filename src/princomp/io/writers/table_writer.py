@@ -1,4 +1,4 @@
-"""A table that is being written, and the format that it is written in."""
+"""Write a table block by block, in a format given by name or by the file's ending."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENDINGS = {f".{name}": name for name in FORMATS} | {".feather": "arrow", ".ipc"
 
 
 class TableWriter:
-    """A table that is being written; made by ``open_table``.
+    """A table that is being written; ``open_table`` creates it.
 
     Attributes
     ----------
@@ -72,18 +72,18 @@ class TableWriter:
         Parameters
         ----------
         data : ndarray of shape (m, p)
-            m may be 0. Neither it nor ``ids`` is kept.
+            The numbers; m may be 0. No reference to ``data`` or ``ids`` is kept.
         ids : sequence of length m
-            Where the table has ids, and only there.
+            Names of the rows; required if the table has ids, not allowed otherwise.
 
         Raises
         ------
         ShapeError, ParameterError
-            They do not fit the table; it can be written on.
+            The rows do not fit the table, which still accepts other rows.
         NotNumericError
-            An id is not of the kind of those before it.
+            An id is not of the same type as those before it.
         OutputError
-            It could not be written; nothing is left of the file.
+            The table could not be written; no part of it remains.
         """
         block = np.asarray(data)
         self._check(block, ids)
@@ -129,7 +129,7 @@ class TableWriter:
         trace: TracebackType | None,
     ) -> None:
         if self._encoder is None:
-            return  # abandoned already, when something could not be written
+            return  # a failed write has abandoned the table already
         if error is not None:
             self._abandon()
             return
@@ -150,7 +150,7 @@ class TableWriter:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Abandon the table if it cannot be written."""
+        """Abandon the table if the body raises an error."""
         try:
             yield
         except BrokenPipeError:
@@ -166,7 +166,7 @@ class TableWriter:
             raise
 
     def _abandon(self, error: OSError | None = None) -> None:
-        """Close all that is open and leave no file; ``error`` is what the file system said."""
+        """Close everything and leave no file; ``error`` is the error of the file system, if any."""
         self._sink.discards = True
         encoder, self._encoder = self._encoder, None
         if encoder is not None:
@@ -176,7 +176,7 @@ class TableWriter:
         if atomic is not None and error is not None:
             atomic.__exit__(type(error), error, error.__traceback__)
         elif atomic is not None:
-            # Not what was raised in the body: an OSError there is not one of this file.
+            # Do not pass on the error of the body: its OSError may not concern this file.
             stop = _Abandoned()
             with suppress(OutputError):
                 atomic.__exit__(_Abandoned, stop, None)
@@ -187,7 +187,7 @@ class _Abandoned(Exception):  # noqa: N818 - never seen by anyone
 
 
 def table_format(path: PathLike) -> str:
-    """Give the format that a path's ending stands for.
+    """Return the format that a path's ending stands for.
 
     Raises
     ------

@@ -27,25 +27,25 @@ def write_table(
 ) -> None:
     """Write a table of numbers.
 
-    CSV holds the shortest decimals that read back as the same bits; NaN is an
-    empty cell, except in a table of one column, where it is written ``nan``
-    because readers skip blank lines. In .npy the names and ids are lost.
+    CSV holds the shortest decimals that read back as the same bits. NaN is an
+    empty cell, except in a table of one column, where it is written as ``nan``
+    because readers skip blank lines. A .npy file holds no names and no ids.
 
     Parameters
     ----------
     target : path or binary stream
-        A path is written as ``atomic_write`` does; a stream as it goes.
+        A file is written atomically, by ``atomic_write``; a stream is written directly.
     columns : sequence of str of length p
-        Names, each once.
+        Names of the columns, all different.
     data : ndarray of shape (n, p)
         The numbers, float32 or float64.
     ids : sequence of length n, optional
-        Names of the rows; they become the first column. None is a missing one.
+        Names of the rows, which become the first column. None stands for a missing name.
     id_column : str, optional
         Name of that column; "id" if not given.
     format : str, optional
-        One of ``FORMATS``; by the ending of the path if not given, and csv for
-        a stream.
+        One of ``FORMATS``. By default, the ending of a path decides, and a stream
+        gets csv.
     force : bool
         An existing file may be replaced.
 
@@ -56,7 +56,7 @@ def write_table(
     ShapeError, ColumnError
         Names, ids and numbers do not fit together.
     OutputExistsError, OutputError
-        As ``atomic_write``. A closed pipe stays a BrokenPipeError.
+        As for ``atomic_write``. A closed pipe raises BrokenPipeError instead.
     MissingLibraryError
         pyarrow is needed and not installed.
     """
@@ -93,42 +93,43 @@ def open_table(
             for block in blocks:
                 table.write(block)
 
-    Files are as ``write_table`` makes them, in row groups of about 2**20 numbers. A path
-    has its file when the body ends, and nothing if it raises.
+    Files are as ``write_table`` makes them, in row groups of about 2**20 numbers. A file
+    appears when the body ends; if the body raises, no file is written.
 
-    In Parquet and Arrow files the ids of the first row group (and of the block that
-    completes it) settle the kind of all: whole numbers, dates …, or text where they are of
-    several kinds or all missing. Later ids become text where those were; an id that cannot
-    be of the kind settled is refused with its row. In CSV all ids are text.
+    In Parquet and Arrow files, the ids of the first row group (and of the block that
+    completes it) set the type of all ids: integers, dates …, or text where they are of
+    several types or all missing. If the type is text, later ids are converted to text;
+    otherwise an id that does not fit the type raises an error that names its row. In CSV,
+    all ids are text.
 
     Parameters
     ----------
     target : path or binary stream
-        As for ``write_table``. A stream that cannot seek takes .npy only with ``rows``.
+        As for ``write_table``. A stream that cannot seek supports .npy only with ``rows``.
     columns : sequence of str of length p
-        Names, each once.
+        Names of the columns, all different.
     id_column : str, optional
-        Name of the column of ids; "id" if not given.
+        Name of the id column; "id" if not given.
     with_ids : bool
         Every block has ids.
     dtype : numpy dtype
-        Of the numbers in the file. Blocks of less precision are widened.
+        The dtype of the numbers in the file. Blocks of lower precision are converted.
     rows : int, optional
-        How many there will be, where it is known.
+        The total number of rows, if known.
     format, force
         As for ``write_table``.
 
     Returns
     -------
     TableWriter
-        To use in a ``with`` statement.
+        For use in a ``with`` statement.
 
     Raises
     ------
     ParameterError
-        The format or the dtype is not one that can be written, or not to this target.
+        The format or the dtype is not supported, or not for this target.
     ColumnError, ShapeError
-        Two names are the same, or there is none.
+        Two names are the same, or there are no names.
     MissingLibraryError
         pyarrow is needed and not installed.
     """

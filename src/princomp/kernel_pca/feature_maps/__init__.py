@@ -1,4 +1,4 @@
-"""Feature maps: rows to images in finitely many coordinates, whose sums replace kernel matrices.
+"""Feature maps: maps of rows to images in D coordinates, whose sums replace kernel matrices.
 
 feature_map                      the base of all maps, and their laws
 nystrom, fourier, tensor_sketch  one map each

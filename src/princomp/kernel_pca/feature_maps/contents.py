@@ -1,4 +1,4 @@
-"""What a model file holds of a feature map, and back: every field and array is checked."""
+"""Feature maps in model files: reading them back, with checks of every field and array."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _SCHEMAS = {
 
 
 def restored(document: object, arrays: Arrays) -> FeatureMap:
-    """The map whose ``words()`` and ``arrays()`` these are.
+    """Restore a map from its ``words()`` and ``arrays()``.
 
     Raises
     ------
     ModelFileError
-        A field or an array is not that of a feature map.
+        If a field or an array is not that of a feature map.
     """
     kind = document.get("kind") if isinstance(document, dict) else None
     if not isinstance(kind, str) or kind not in _KINDS:

@@ -111,7 +111,7 @@ class MappedRows(Distributed):
     origin : Distributed
     map : FeatureMap
     holes : bool
-        Rows with missing cells have images of NaN, in what is ``mapped`` further.
+        Whether rows with missing cells get images of NaN in ``map_rows`` and ``chunks``.
     """
 
     origin: Distributed
@@ -125,7 +125,7 @@ class MappedRows(Distributed):
     def fold(
         self, kind: Any, *, drop: bool, precise: bool, run: RunContext | None, step_name: str
     ) -> PartialResult:
-        """Fold in one pass; errors name the column of the rows."""
+        """Fold in one pass; errors name the column of the original rows."""
         try:
             return super().fold(kind, drop=drop, precise=precise, run=run, step_name=step_name)
         except NotFiniteError as error:
@@ -155,11 +155,11 @@ class MappedRows(Distributed):
         return self.origin.has_weights
 
     def fingerprint(self) -> tuple[str, ...]:
-        """What the engine calls the rows, and the map."""
+        """Return the names that the engine gives to the rows, and the name of the map."""
         return (*self.origin.fingerprint(), self.map.mark())
 
     def with_output(self, wanted: str) -> Self:
-        """Return the rows, ``mapped`` to another kind of table."""
+        """Return the same rows, whose ``map_rows`` gives another kind of table."""
         return replace(self, origin=self.origin.with_output(wanted))
 
     def map_rows(
@@ -171,7 +171,7 @@ class MappedRows(Distributed):
         return self.origin.map_rows(partial(one, columns=columns), names, dtype)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
-        """Map the rows that the engine brings here."""
+        """Yield images of the rows, which the engine brings to this process."""
         for chunk in self.origin.chunks(start):
             try:
                 images = images_of(self.map, chunk.data, holes=self.holes)
@@ -182,7 +182,7 @@ class MappedRows(Distributed):
             start += chunk.data.shape[0]
 
     def tiles(self, *, complete: bool) -> Any:
-        """Refuse: a scatter in tiles is summed of columns that the engine's table has.
+        """Refuse: tiles of a scatter are summed from columns of the engine's table, not images.
 
         Raises
         ------
@@ -196,11 +196,11 @@ class MappedRows(Distributed):
         )
 
     def place_of(self, row: int) -> RowPlace:
-        """Where a row stands."""
+        """Return the place of a row."""
         return self.origin.place_of(row)
 
     def file_states(self) -> tuple[FileState, ...]:
-        """The files behind the rows."""
+        """Return the files that the rows are read from."""
         return self.origin.file_states()
 
 

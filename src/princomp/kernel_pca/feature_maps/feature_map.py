@@ -89,7 +89,7 @@ class FeatureMap:
         with one_blas_thread():
             for start in range(0, n, ROWS):
                 block = rows[start : start + ROWS]
-                # Sums over a row follow its memory layout.
+                # The order of sums over a row depends on its memory layout.
                 block = block if is_sparse(block) else np.ascontiguousarray(block)
                 self._block(block, out[start : start + ROWS])
         return out
@@ -99,7 +99,7 @@ class FeatureMap:
         raise NotImplementedError
 
     def missing_variance(self, rows: RowArray) -> FloatArray:
-        """Compute k(x, x) − ‖z(x)‖² (m,), which the image of each row lacks, in float64."""
+        """Compute k(x, x) − ‖z(x)‖² (m,), the part that each image lacks, in float64."""
         images = self.images(rows)
         own = np.einsum("ij,ij->i", images, images, dtype=np.float64)
         return self.kernel.diagonal(rows) - own
@@ -112,7 +112,7 @@ class FeatureMap:
         Raises
         ------
         ParameterError
-            For a kernel that is a Python function, which no file holds.
+            For a kernel that is a Python function, which cannot be stored.
         """
         kernel = self.kernel
         if kernel.call is not None:
@@ -148,7 +148,7 @@ class FeatureMap:
         return total.hexdigest()[:16]
 
     def _more(self) -> list[Any]:
-        """Other plain values by which two maps differ."""
+        """Return further plain values in which maps may differ."""
         return []
 
     def mark(self) -> str:
@@ -171,7 +171,7 @@ class FeatureMap:
 
 @dataclass(frozen=True, eq=False)
 class RandomMap(FeatureMap):
-    """A feature map of random features, which follow from a seed.
+    """A feature map of random features, which are determined by a seed.
 
     A subclass defines ``_count``, which checks the kernel.
 
@@ -180,7 +180,7 @@ class RandomMap(FeatureMap):
     count : int
         Number of random draws.
     seed : int
-        Determines the draws, which model files do not hold.
+        Determines the draws, which are not stored in model files.
     """
 
     count: int
@@ -204,7 +204,7 @@ class RandomMap(FeatureMap):
         seed: int = 0,
         dtype: npt.DTypeLike = np.float64,
     ) -> Self:
-        """Make a map to ``width`` coordinates, or one less.
+        """Make a map to ``width`` coordinates, or to one less if their number must be even.
 
         Raises
         ------

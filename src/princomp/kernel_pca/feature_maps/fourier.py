@@ -50,22 +50,22 @@ def _random_waves(p: int, count: int, seed: int, name: str) -> FloatArray:
 class Fourier(RandomMap):
     """z(x) = √(2/D) (cos Wᵀx, sin Wᵀx) with D/2 random waves W.
 
-    The mean of inner products of images over seeds is the kernel, their error of order 1/√D; all
-    images have length 1.
+    On average over seeds, inner products of images are the kernel; their error is of order 1/√D.
+    All images have length 1.
 
     Parameters
     ----------
     count : int
         Number of waves, D/2.
     seed : int
-        Determines the waves, which model files do not hold.
+        Determines the waves, which are not stored in model files.
     """
 
     kind = "fourier"
 
     @classmethod
     def _count(cls, kernel: KernelFunction, width: int) -> int:
-        """The number of waves for an even number of coordinates.
+        """Check the kernel, and return the number of waves for ``width`` coordinates.
 
         Raises
         ------

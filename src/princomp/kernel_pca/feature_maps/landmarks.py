@@ -27,7 +27,7 @@ from princomp.summaries import Names, first_not_finite, is_sparse
 
 RULES = ("uniform", "kmeans", "leverage")
 
-# Sample for centres and leverage scores: rows for each landmark, and at least.
+# Size of the sample for centres and leverage scores: rows for each landmark, and minimum.
 _FOR_EACH, _AT_LEAST = 10, 5_000
 # Rows of an iterator that are read to sample from, for each row of the sample.
 _HEAD = 10
@@ -42,11 +42,11 @@ class Landmarks(NamedTuple):
     Parameters
     ----------
     points : ndarray or CSR array of shape (m, p)
-        m is ``count``, or the number of different rows.
+        m is ``count``, or the number of distinct rows.
     rule : str
         "uniform", "kmeans", "leverage" or "given".
     rows : object
-        What to read the rows from: some of an iterator were read.
+        All rows to fit to: also those that were read from an iterator to choose landmarks.
     ridge : float or None
         λ of "leverage".
     """
@@ -71,15 +71,15 @@ def landmarks(
     """Choose landmarks.
 
     Rows are sampled by a hash of their cells and the seed. So the landmarks of a table are the
-    same whether it is in memory, in a file, on an engine or on several ranks, in any order. Only
-    for rows that can be read once, the sample is taken from the first 10 rows for each landmark,
-    and at least 5,000.
+    same whether it is in memory, in a file, on an engine or on several ranks, in any order. Rows
+    that can be read only once are an exception: the sample is taken from the first 10 rows for each
+    landmark, and at least 5,000.
 
     Parameters
     ----------
     rows : array, sparse array, frame, path, Source or rows of an engine, of shape (n, p)
     count : int
-        Number of landmarks, m; all different rows if these are fewer.
+        Number of landmarks, m; all distinct rows if there are fewer.
     rule : {"uniform", "kmeans", "leverage"} or array of shape (m, p), default="uniform"
         "uniform": a sample without repetition. "kmeans": centres of a sample (Zhang & Kwok
         2010), for dense rows. "leverage": rows sampled by their approximate ridge leverage
@@ -141,9 +141,9 @@ def sample_rows(
     columns: Names = None,
     origin: Origin | None = None,
 ) -> tuple[RowArray, RowData]:
-    """Sample at most ``count`` different rows (m, p); also return what to read the rows from.
+    """Sample at most ``count`` distinct rows (m, p); also return all rows, to be read again.
 
-    They are in random order: the first of them are a smaller sample. This is one pass.
+    The sample is in random order, so its first rows are a smaller sample. It takes one pass.
     """
     rows, columns, origin = _opened(rows, columns, origin)
     data = rows
@@ -227,10 +227,10 @@ def _by_leverage(
 ) -> tuple[FloatArray, float]:
     """Sample row numbers by ridge leverage scores; also return λ.
 
-    Scores of all N rows of the sample are estimated by its first m rows S:
-    (k(x, x) − k(x, S) (K(S, S) + λ m/N)⁻¹ k(S, x)) / λ. λ is the mean of the eigenvalues beyond the
-    first s = m/(4 ln m), in the scale of all N rows, so that the scores add up to about 2 s: Musco
-    and Musco sample about s ln s rows for the rank s.
+    The scores of all N rows of the sample are estimated from its first m rows S:
+    (k(x, x) − k(x, S) (K(S, S) + λ m/N)⁻¹ k(S, x)) / λ. λ is the sum of the eigenvalues beyond the
+    first s = m/(4 ln m), divided by s and scaled to all N rows, so that the scores add up to about
+    2 s: Musco and Musco sample about s ln s rows for the rank s.
     """
     n = sample.shape[0]
     first = kernel.sides(sample[:count].astype(np.float64))
@@ -246,7 +246,7 @@ def _by_leverage(
         across = kernel.tile(kernel.sides(rows), first) @ vectors.T
         captured = ((across * across) / (values + ridge)).sum(axis=1)
         scores[start : start + step] = kernel.diagonal(rows) - captured
-    # Rounding may make the score of a captured row negative: keep a small chance.
+    # Rounding may make the score of a captured row negative: keep a small probability.
     scores = np.maximum(scores, scores.max() * 1e-12 if scores.max() > 0 else 1.0)
     # The smallest exponential numbers divided by scores are a weighted sample without repetition
     # (Efraimidis and Spirakis 2006).

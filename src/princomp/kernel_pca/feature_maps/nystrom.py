@@ -1,7 +1,8 @@
 """Nyström's map: rows are represented by their kernel with some points, the landmarks.
 
 C. Williams, M. Seeger, "Using the Nyström method to speed up kernel machines" (NIPS 2000):
-images lie in the span of the landmarks, and their distance from it is known for each row.
+rows are projected on the span of the landmarks in the feature space, and the distance of each row
+from this span is known.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from princomp.summaries import is_sparse
 class Nystrom(FeatureMap):
     """z(x) = k(x, L) W with W = UΛ^(−1/2), where K(L, L) = UΛUᵀ.
 
-    With all rows as landmarks ZZᵀ is their kernel matrix. Eigenvalues of at most m ε λ₁ are left
-    out, with ε of ``dtype``: they are rounding, which their roots would enlarge. So repeated
-    landmarks do no harm, and float32 leaves out more than float64.
+    If all rows are landmarks, ZZᵀ is their kernel matrix. Eigenvalues of at most m ε λ₁ are left
+    out, with ε of ``dtype``: they are rounding errors, and dividing by their roots would enlarge
+    them. So repeated landmarks do no harm, and float32 leaves out more than float64.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class Nystrom(FeatureMap):
     def of(
         cls, kernel: KernelFunction, points: RowArray, dtype: npt.DTypeLike | None = None
     ) -> Self:
-        """Make the map of landmarks.
+        """Make the map from its landmarks.
 
         For a kernel of differences (Gaussian, Laplacian) rows are shifted by the mean of the
         landmarks: values do not change, and large numbers no longer cancel. Sparse rows are
@@ -64,9 +65,9 @@ class Nystrom(FeatureMap):
         Raises
         ------
         ShapeError
-            Without points.
+            If there are no points.
         NotFiniteError
-            If the kernel between two of them is not finite.
+            If the kernel between two points is not finite.
         DataError
             If no eigenvalue is positive.
         """

@@ -30,7 +30,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 @lru_cache(maxsize=4)
 def _factors(p: int, seed: int) -> NDArray[np.uint64]:
-    """Draw an odd number of 64 bits for each column, after one for the row."""
+    """Draw odd numbers of 64 bits: one for the row, and then one for each column."""
     factors = np.random.default_rng(seed).integers(0, 2**64, p + 1, dtype=np.uint64)
     factors |= np.uint64(1)
     factors.flags.writeable = False
@@ -41,10 +41,10 @@ def _keys(rows: RowArray, seed: int) -> NDArray[np.uint64]:
     """Hash each row: equal rows have equal hashes, dense or CSR, float32 or float64."""
     first, factors = np.split(_factors(rows.shape[1], seed), [1])
     values = rows.data if is_sparse(rows) else rows
-    # Adding zero makes −0 the 0 that it equals.
+    # Adding zero turns −0 into 0, which is equal to it.
     words = np.ascontiguousarray(values, dtype=np.float64) + 0.0
     bits = words.view(np.uint64)
-    # The last bits of short numbers are zeros, which a product would keep.
+    # Numbers with few digits end in zero bits, which a product would keep.
     bits ^= bits >> np.uint64(32)
     if is_sparse(rows):
         bits *= factors[rows.indices]
@@ -64,7 +64,7 @@ def _keys(rows: RowArray, seed: int) -> NDArray[np.uint64]:
 class RowSample:
     """The rows with the smallest hashes of all rows, in the order of hashes.
 
-    The first of them are a smaller sample. Equal rows count as one.
+    The first rows are a smaller sample. Equal rows count as one.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class RowSample:
 
 @dataclass(frozen=True)
 class RowSampler:
-    """The kind of summary that samples at most so many rows.
+    """The kind of summary that samples at most ``most`` rows.
 
     Parameters
     ----------

@@ -19,15 +19,15 @@ from princomp.kernel_pca.feature_maps.tensor_sketch import TensorSketch
 from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction
 from princomp.linalg import in_words
 
-# The most landmarks: their eigenvalues take m³ operations.
+# Maximum number of landmarks m: their eigenvalues take m³ operations.
 MOST = 4096
-# The first number: this, or some for each component.
+# The first number to try: at least _LEAST, and at least _FOR_EACH for each component.
 _LEAST, _FOR_EACH = 50, 4
 # A variance below this share of k(x, x) is rounding.
 _ROUNDING = 1e-10
-# Rows for the estimate of an error.
+# Maximum number of rows on which an error is estimated.
 _HELD_OUT = 1000
-# D × D matrices of sums of images in memory: a scatter, what is merged into it, the solution.
+# D × D matrices in memory at once: a scatter of images, those merged into it, the solution.
 _SCATTERS = 10
 
 
@@ -44,7 +44,7 @@ class Sized(NamedTuple):
     tried : tuple of (int, float)
         Numbers of landmarks or features, and their estimates.
     rows : object
-        What to read the rows from: some of an iterator were read.
+        All rows to fit to: also those that were read from an iterator to make the map.
     note : str
         A sentence for the plan; empty if the tolerance was met.
     """
@@ -60,8 +60,8 @@ class Sized(NamedTuple):
 def missing_share(map: FeatureMap, rows: RowArray) -> float:
     """Compute the share of the variance of rows in the feature space that their images lack.
 
-    1 − (variance of the images) / (variance in the feature space), both about their means. It
-    estimates the share for other rows if none of these (m, p) is a landmark.
+    1 − (variance of the images) / (variance in the feature space), both about their means. If none
+    of the rows (m, p) is a landmark, it estimates the share for other rows.
     """
     kernel = map.kernel
     sides = kernel.sides(rows.astype(np.float64))
@@ -70,7 +70,7 @@ def missing_share(map: FeatureMap, rows: RowArray) -> float:
     images = map.images(rows).astype(np.float64)
     images -= images.mean(axis=0)
     seen = float(np.einsum("ij,ij->", images, images)) / len(images)
-    # Equal rows have no variance beyond rounding, and lack none.
+    # Equal rows have no variance beyond rounding, so none is missing.
     return max(0.0, 1.0 - seen / whole) if whole > _ROUNDING * own else 0.0
 
 
@@ -120,7 +120,7 @@ def enough_landmarks(
     Raises
     ------
     MemoryLimitError
-        If the fewest do not fit in the limit.
+        If the smallest number does not fit in the limit.
     """
     least, most = _bounds(rows, k, limit)
     sample, rows = sample_rows(rows, most + _HELD_OUT, seed=seed, drop=drop)
@@ -136,7 +136,7 @@ def enough_landmarks(
         # If all rows are landmarks, nothing is missing.
         return map, missing_share(map, sample[cut:] if cut < n else sample[-_HELD_OUT:])
 
-    # The sample holds all different rows if they are fewer than its size.
+    # The sample has all distinct rows if they are fewer than its size.
     found = _doubled(made, least, min(most, n), tolerance)
     kept = f"{found.estimate:.2g} of the variance is missing"
     return _with_note(found, rows, tolerance, f"{found.tried[-1][0]:,} landmarks: {kept}")

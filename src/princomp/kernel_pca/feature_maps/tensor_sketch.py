@@ -2,7 +2,8 @@
 
 N. Pham, R. Pagh, "Fast and scalable polynomial kernels via explicit feature maps" (KDD 2013).
 The count sketch of the p^d products of d cells of a row is the circular convolution of d sketches
-of the row, a product of their Fourier transforms: the products are never formed.
+of the row. It is computed as a product of their Fourier transforms, so the p^d products of cells
+are never formed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from princomp.summaries import is_sparse
 
 @lru_cache(maxsize=4)
 def _sketches(p: int, width: int, degree: int, seed: int) -> tuple[Any, ...]:
-    """Draw for each factor a matrix (width, p) of one sign in each column, and one more column."""
+    """Draw for each factor a matrix (width, p) with one ±1 in each column, and one more column."""
     rng = np.random.default_rng(seed)
     made = []
     for _ in range(degree):
@@ -40,7 +41,7 @@ def _sketches(p: int, width: int, degree: int, seed: int) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False)
 class TensorSketch(RandomMap):
-    """Images in D coordinates; the mean of their inner products over seeds is (γ xᵀy + c)ᵈ.
+    """Images in D coordinates, whose inner products are on average over seeds (γ xᵀy + c)ᵈ.
 
     The variance of an inner product over seeds is at most of order 3ᵈ ‖x‖²ᵈ ‖y‖²ᵈ / D, with
     ‖x‖² = γ xᵀx + c.
@@ -50,7 +51,7 @@ class TensorSketch(RandomMap):
     count : int
         D.
     seed : int
-        Determines the hash functions, which model files do not hold.
+        Determines the hash functions, which are not stored in model files.
     """
 
     kind = "tensor sketch"
@@ -58,7 +59,7 @@ class TensorSketch(RandomMap):
 
     @classmethod
     def _count(cls, kernel: KernelFunction, width: int) -> int:
-        """The number of coordinates.
+        """Check the kernel, and return the number of coordinates.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The feature space of a kernel: centred kernel matrices, their eigenpairs, axes as sums."""
+"""The feature space of a kernel: centred kernel matrices, their eigenpairs, axes as expansions."""
 
 from princomp.kernel_pca.feature_space.centring import Centring
 from princomp.kernel_pca.feature_space.expansion import Expansion, by_tiles

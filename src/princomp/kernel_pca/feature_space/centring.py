@@ -23,7 +23,7 @@ class Centring:
     Parameters
     ----------
     shares : ndarray of shape (n,)
-        Shares of the rows in the mean: weights over their sum.
+        Shares of the rows in the mean: weights divided by their sum.
     roots : ndarray of shape (n, 1), optional
         Square roots of the weights, unless all are 1.
     heaviest : float
@@ -49,16 +49,16 @@ class Centring:
 
     @property
     def divisor(self) -> float:
-        """Eigenvalues divided by it are variances."""
+        """Divisor that turns eigenvalues into variances."""
         return max(self.count - 1.0, 1.0)
 
     @property
     def reach(self) -> float:
-        """Change of an eigenvalue by random errors of size 1 in the entries of K.
+        """Bound on the change of an eigenvalue by random errors of size 1 in the entries of K.
 
-        √(Σw max w), or √n without weights: at most twice that (Wigner), times the deviation of the
-        errors, which is at most half their size. The entries of equal rows have equal errors, as
-        if they were one row with the sum of their weights.
+        √(Σw max w), or √n without weights. The change is at most twice this (Wigner), times the
+        standard deviation of the errors, which is at most half their size. The entries of equal
+        rows have equal errors, as if they were one row with the sum of their weights.
         """
         return float(np.sqrt(self.count * self.heaviest))
 
@@ -89,11 +89,12 @@ class Spread:
     trace : float
         Trace of the centred matrix: Σw − 1 times the total variance.
     largest : float
-        Size of the entries of K: the largest on its diagonal, where positive semi-definite
-        matrices have it, or of the mean of a column.
+        Size of the entries of K: the largest absolute value on its diagonal, where positive
+        semi-definite matrices have their largest entry, or of a column mean.
     level : float
-        Subtracted from all entries, which does not change the centred matrix. Sums over entries
-        that are nearly equal would round all one way, by up to 64 units of their size.
+        Number subtracted from all entries, which does not change the centred matrix. Without it,
+        sums of nearly equal entries would all be rounded in one direction, by up to 64 units of
+        their size.
     """
 
     means: FloatArray
@@ -106,7 +107,7 @@ class Spread:
     def of(
         cls, centring: Centring, means: FloatArray, diagonal: FloatArray, level: float = 0.0
     ) -> Spread:
-        """Compute them from the column means of K − level and the diagonal of K."""
+        """Compute the sums from the column means of K − level and the diagonal of K."""
         grand = float(centring.shares @ means)
         # Summed as differences: two large traces would cancel.
         squares = (diagonal - level) - 2 * means + grand
@@ -127,7 +128,7 @@ class Spread:
 
 
 def _heaviest(rows: RowArray, weights: FloatArray) -> float:
-    """Sum the weights of the equal rows that have most of them."""
+    """Return the largest sum of the weights of equal rows."""
     sums: defaultdict[int, float] = defaultdict(float)
     for i, weight in enumerate(weights.tolist()):
         if is_sparse(rows):

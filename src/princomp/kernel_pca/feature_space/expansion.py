@@ -17,7 +17,7 @@ from princomp.io import RowArray
 from princomp.kernel_pca.functions import KernelFunction, Sides
 from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
 
-# Numbers in a tile (2 MB of float64 stay in a core's cache), and from how many on threads pay.
+# Numbers in a tile (2 MB of float64 stay in a core's cache), and numbers from which threads pay.
 _TILE, _THREADS_PAY = 2**18, 2**18
 
 
@@ -119,7 +119,7 @@ def by_tiles(
         tile = function.tile(function.sides(rows[start : start + step]), points, dtype)
         out[start : start + step] = of(tile)
 
-    # One BLAS thread each: the bits do not depend on the number of threads.
+    # One BLAS thread for each tile, so that no bit depends on the number of threads.
     with one_blas_thread():
         for _ in in_order(fill, range(0, n, step), 1 if n * m < _THREADS_PAY else None):
             pass

@@ -1,8 +1,8 @@
 """Products of vectors with the centred kernel matrix of n rows.
 
-K is divided into stripes of rows, of which only the part from the diagonal on is computed. As many
-tiles are kept as memory allows; the others are computed again for each product, so that nothing of
-order n² has to be in memory.
+K is divided into stripes of rows. Only the part of a stripe from the diagonal on is computed, in
+tiles. As many tiles are kept as memory allows; the others are computed again for each product, so
+that nothing of order n² has to be in memory.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
 
 # Rows of a stripe, and columns of a tile of it: 2 MB of float64.
 _ROWS, _COLUMNS = 256, 1024
-# For more rows than this not all tiles are kept: computing one costs as much as two products with
-# it, and half a matrix of 10,000 rows is 400 MB.
+# For more than _ALL_KEPT rows, at most the share _KEPT of the tiles is kept: computing a tile costs
+# as much as two products with it, and half a matrix of 10,000 rows is 400 MB.
 _ALL_KEPT, _KEPT = 5000, 0.86
-# Rows that give the level of K.
+# Number of rows from which the level of K, its mean entry, is estimated.
 _SAMPLE = 16
 
 
@@ -39,7 +39,7 @@ class Products(Protocol):
     entry_error: float
     # The centred matrix times random vectors (n, m), if already computed.
     first: FloatArray | None
-    # Whether entries that are all zero are products of numbers that are not.
+    # Whether K is a product of numbers that are not all zero. A K of zeros then underflowed.
     underflows: bool
 
     def apply(self, vectors: FloatArray) -> FloatArray:
@@ -68,13 +68,13 @@ class KernelMatrix:
     ----------
     function : KernelFunction
     rows : array or CSR array of shape (n, p)
-        float32 or float64; so are the tiles.
+        In float32 or float64, as the tiles.
     weights : ndarray of shape (n,), optional
         Positive frequencies.
     memory : int
         Bytes of the tiles that may be kept.
     width : int
-        Number of random vectors that are multiplied in the pass that computes the means.
+        Number of random vectors to multiply in the same pass that computes the means.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class KernelMatrix:
         self.centring = Centring.of(weights, self.n, rows)
         self.entry_error = function.entry_error(rows, self.dtype)
         self._level = self.dtype.type(_level_of(function, self._sides))
-        # Filled by products, from tiles: rounded as all entries are, so that their bias cancels.
+        # Products fill it from the tiles: it is rounded like all entries, so that the bias cancels.
         self._diagonal = np.empty(self.n)
         count = np.ones(self.n) if weights is None else weights
         random = np.random.default_rng(0).standard_normal((self.n, width))
@@ -119,7 +119,7 @@ class KernelMatrix:
 
     def apply(self, vectors: FloatArray) -> FloatArray:
         """The centred matrix times vectors (n, m), in float64."""
-        # In C order, as tiles take some rows of them at a time.
+        # In C order, because each tile is multiplied by a block of their rows.
         before = np.array(self.centring.before(vectors), self.dtype, order="C")
         return self.centring.after(self._times(before))
 
@@ -139,9 +139,9 @@ class KernelMatrix:
         return centred(full, self.spread.means, self)
 
     def _tiles(self, start: int) -> Iterator[tuple[int, FloatArray]]:
-        """Compute the tiles of a stripe of K − level from the diagonal on, and their first columns.
+        """Yield the tiles of a stripe of K − level from the diagonal on, after their first columns.
 
-        Each is an array of its own: rows far apart in memory are slow to read.
+        Each tile is an array of its own, because rows far apart in memory are slow to read.
         """
         left = None
         for at in range(start, self.n, _COLUMNS):
@@ -171,7 +171,7 @@ class KernelMatrix:
         return out
 
     def _image(self, start: int, vectors: FloatArray) -> FloatArray:
-        """Compute what a stripe and its transpose add to the product, from row ``start`` on."""
+        """Compute what a stripe and its transpose contribute to the product from ``start`` on."""
         rows = min(_ROWS, self.n - start)
         here = vectors[start : start + rows]
         out = np.zeros((self.n - start, vectors.shape[1]), vectors.dtype)
@@ -180,14 +180,14 @@ class KernelMatrix:
                 self._diagonal[start : start + rows] = tile.diagonal()
             low, stop = at - start, at - start + tile.shape[1]
             out[:rows] += tile @ vectors[at : at + tile.shape[1]]
-            # The square on the diagonal is its own transpose.
+            # The square on the diagonal is its own transpose: do not add it twice.
             skip = rows if at == start else 0
             out[low + skip : stop] += tile[:, skip:].T @ here
         return out
 
 
 def _level_of(function: KernelFunction, sides: Sides) -> float:
-    """Estimate the mean entry of K from some rows; that of centred rows is zero if it is linear."""
+    """Estimate the mean entry of K from some rows; it is zero for a linear K of centred rows."""
     if function.name == "linear":
         return 0.0
     some = sides[sampled_rows(len(sides), _SAMPLE)]
@@ -234,19 +234,19 @@ class PrecomputedMatrix:
 
     def dense(self) -> FloatArray:
         """The centred matrix (n, n), as a new array of float64."""
-        # A matrix that is not symmetric is centred by its own rows, as in scikit-learn.
+        # A matrix that is not symmetric is centred by the means of its rows, as in scikit-learn.
         full = self.matrix.astype(np.float64)
         full -= self.spread.level
         return centred(full, full @ self._count / self._count.sum(), self)
 
 
 def centred(matrix: FloatArray, rows: FloatArray, products: Products) -> FloatArray:
-    """Centre K − level (n, n), whose rows have these means, in place."""
+    """Centre K − level (n, n), whose row means are ``rows``, in place."""
     matrix -= products.spread.means
     matrix -= rows[:, None]
     matrix += products.spread.grand
-    # The means have the rounding error of sums, which is larger than that of an entry and equal
-    # along a line. Now that entries are small, subtract what is left of it.
+    # The means have the rounding error of sums, which is larger than that of an entry and the same
+    # along a row or column. Now that the entries are small, subtract the means that are left.
     shares, roots = products.centring.shares, products.centring.roots
     with one_blas_thread():
         columns, left = shares @ matrix, matrix @ shares
@@ -260,10 +260,10 @@ def centred(matrix: FloatArray, rows: FloatArray, products: Products) -> FloatAr
 
 
 def _check_range(matrix: Products, name: str) -> None:
-    """Refuse values so small that products of them lost digits, as for columns of rows.
+    """Refuse values of a kernel so small that products with them lose digits.
 
-    Each of the n products of a sum may be off by the smallest number, which is the roundoff of
-    ``tiny``. Products that are all zero may have underflowed too.
+    Each of the n products in a sum may be wrong by the smallest positive number, which is the
+    roundoff of ``tiny``. Products that are all zero may also have underflowed.
     """
     largest, least = matrix.spread.largest, matrix.n * float(np.finfo(matrix.dtype).tiny)
     if largest >= least or (largest == 0.0 and not matrix.underflows):

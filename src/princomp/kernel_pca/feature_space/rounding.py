@@ -19,7 +19,7 @@ _NEGATIVE = 1e-5
 # Eigenvalues below this multiple of `rounding_of` are set to zero. Measured errors reached about 3
 # times the bound in sums and 5 times in LAPACK; the rest is a margin.
 _ZERO = 40.0
-# Variances below this many eps times the first one are never taken for resolved.
+# Variances below this many eps times the first one never count as resolved.
 _LEAST_UNITS = 10.0
 # Negative eigenvalues are allowed up to this many times Σw times the error of an entry: errors of
 # entries that are not random may all add up.
@@ -33,9 +33,9 @@ _SUMMED, _SUMMED_BY_ROW = 64.0, 3 / 16 / 256
 def rounding_of(matrix: Products, first: float) -> float:
     """Bound the rounding error of an eigenvalue: ε max(λ₁, √n max|Kᵢⱼ|), up to a small factor.
 
-    Entries of K are rounded before centring subtracts their mean. If the errors are random, the
-    matrix of them has a norm of at most ε √n max|Kᵢⱼ| (with weights, ``Centring.reach`` is in place
-    of √n). LAPACK and sums round relative to λ₁. Eigenvalues below ``_ZERO`` times this bound are
+    Entries of K are rounded before centring subtracts their mean. If these errors are random, the
+    matrix of errors has a norm of at most ε √n max|Kᵢⱼ| (with weights, ``Centring.reach`` replaces
+    √n). LAPACK and sums round relative to λ₁. Eigenvalues below ``_ZERO`` times this bound are
     zero, with eigh and with Lanczos.
     """
     entries = matrix.spread.largest * matrix.centring.reach
@@ -59,9 +59,10 @@ def checked_total(
 ) -> float:
     """Check that K is positive semi-definite; return the sum of its eigenvalues.
 
-    It is the trace, unless the computed eigenvalues, ``values``, sum to more: then others are
-    negative. Such matrices are used on purpose, for example those of geodesic distances (Isomap).
-    So if ``wanted`` is a number of components, this only warns, and returns the sum of ``values``.
+    The sum is the trace, unless the computed eigenvalues ``values`` sum to more than the trace:
+    then some of the others are negative. Such matrices are used on purpose, for example those of
+    geodesic distances (Isomap). So if ``wanted`` is a number of components, the function only
+    warns, and returns the sum of ``values``.
 
     Raises
     ------
@@ -138,9 +139,9 @@ def _roundoff(values: FloatArray, matrix: Products, trace: float, *, searched: b
 def _common_reach(matrix: Products, first: float, trace: float) -> float:
     """Bound the change of an eigenvalue by errors of size 1 that entries of nearby rows share.
 
-    With g groups of n / g rows that round alike, the matrix of errors has a norm of about n / √g.
-    K then has about g eigenvalues above rounding, so that the first is at least the trace over g,
-    and g at least the trace over the first.
+    If there are g groups of n / g rows with the same rounding errors, the matrix of errors has a
+    norm of about n / √g. K then has about g eigenvalues above rounding, so λ₁ is at least
+    ``trace`` / g, and g is at least ``trace`` / λ₁.
     """
     rate = min(first / trace, 1.0) if trace > 0.0 else 1.0
     return max(matrix.centring.reach, matrix.centring.count * float(np.sqrt(rate)))

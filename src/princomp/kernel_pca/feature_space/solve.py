@@ -1,7 +1,7 @@
-"""The largest eigenpairs of a centred kernel matrix, each to a residual.
+"""The largest eigenpairs of a centred kernel matrix, each with a small residual.
 
 Schölkopf, Smola & Müller (1998), "Nonlinear component analysis as a kernel eigenvalue problem".
-The eigenvalues are n − 1 times the variances, the eigenvectors the scores of unit length.
+The eigenvalues are n − 1 times the variances; the eigenvectors are the scores, scaled to length 1.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from princomp.solvers import (
     wide_block,
 )
 
-# Up to so many rows, or for more than this share of all pairs, LAPACK is quicker.
+# LAPACK is faster for up to _SMALL rows, or for more than the share _SHARE of all eigenpairs.
 _SMALL, _SHARE = 400, 0.05
 # Arrays of n² doubles at the peak of a dense solution, with the kernel matrix.
 _DENSE_COPIES = 4
-# The search for a share of the variance begins with so many pairs, doubles them, and ends without
-# a result at this share of all pairs.
+# The search for a share of the variance begins with _FIRST pairs, doubles their number, and ends
+# without a result at the share _LARGE_SHARE of all pairs.
 _FIRST, _LARGE_SHARE = 16, 0.1
 
 
@@ -58,17 +58,18 @@ def solve(
     tol: float = 0.0,
     memory: int,
 ) -> Solved:
-    """The spectrum of the centred kernel matrix over n − 1, or Σw − 1 with weights.
+    """Compute the spectrum of the centred kernel matrix, divided by n − 1 (with weights, Σw − 1).
 
     Parameters
     ----------
     matrix : KernelMatrix or PrecomputedMatrix
     wanted : int, float in (0, 1) or None
-        Number of pairs; the share of the variance that they exceed; all that are not zero.
+        Number of pairs; or the share of the variance that they must exceed; or None for all pairs
+        whose eigenvalue is not zero.
     solver : {"auto", "eigh", "lanczos"}
     tol : float
-        Largest residual of the search relative to the first eigenvalue; 0 is what rounding
-        allows.
+        Largest residual of the search relative to the first eigenvalue; 0 means the smallest that
+        rounding allows.
     memory : int
         Bytes that a dense solution may use.
 
@@ -77,7 +78,7 @@ def solve(
     DataError
         If the kernel matrix has negative eigenvalues that are not rounding.
     MemoryLimitError
-        If it does not fit; see :func:`check_memory`.
+        If the solution does not fit in memory; see :func:`check_memory`.
     """
     n = matrix.n
     check_memory(n, wanted, solver, memory)
@@ -85,7 +86,7 @@ def solve(
         spectrum = _dense(matrix, wanted)
         why = f"only {n:,} rows" if n <= _SMALL else f"{spectrum.k} of {n:,} components are many"
         return Solved(spectrum, "eigh", why, _DENSE_COPIES * 8 * n * n)
-    with one_blas_thread():  # its idle threads would slow down those of the products
+    with one_blas_thread():  # BLAS's idle threads would slow down those of the products
         found = _searched(matrix, wanted, tol, memory)
     if found is None:
         spectrum = _dense(matrix, wanted)
@@ -101,11 +102,11 @@ def solve(
 
 def _dense(matrix: Products, wanted: int | float | None) -> Spectrum:
     full, n = matrix.dense(), matrix.n
-    # From centred entries: the trace of the spread is a difference, which may lose digits.
+    # From the centred entries: the trace of ``spread`` is a difference, which may lose digits.
     trace = float(np.trace(full))
     k = n if not isinstance(wanted, int) else min(wanted, n)
     values, vectors = eigenpairs(full, k)
-    values = values[: k if k < n // 3 else n]  # few pairs come without others
+    values = values[: k if k < n // 3 else n]  # few pairs are returned without other values
     trace = checked_total(values[:k], matrix, trace, wanted)
     values = without_rounding(values, matrix)
     if not isinstance(wanted, int):
@@ -126,7 +127,7 @@ def _residuals(images: FloatArray, axes: FloatArray, values: FloatArray) -> Floa
 
 
 def is_searched(n: int, wanted: int | float | None, solver: str, memory: int) -> bool:
-    """Whether pairs are computed by a search, instead of all at once."""
+    """Whether pairs are computed by a search, instead of all at once by LAPACK."""
     if wanted is None or (isinstance(wanted, int) and wanted >= n) or solver == "eigh":
         return False
     few = isinstance(wanted, float) or wanted <= _SHARE * n
@@ -158,10 +159,10 @@ def search_space(n: int, k: int, memory: int) -> int:
     Raises
     ------
     MemoryLimitError
-        If even the fewest do not fit.
+        If even the smallest number does not fit.
     """
     width = wide_block(k)
-    # In addition a block, its image, and its projection.
+    # In addition to the space: a block, its image, and its projection.
     least, extra = k + 3 * width, 4 * width
     if 8 * n * (least + extra) > memory:
         needed = 8.0 * n * (least + extra)
@@ -183,7 +184,7 @@ def first_width(wanted: int | float | None) -> int:
 def _searched(
     matrix: Products, wanted: int | float | None, tol: float, memory: int
 ) -> tuple[Spectrum, int] | None:
-    """Search for the pairs, and count products; None if LAPACK is quicker."""
+    """Search for the pairs, and count the products; None if LAPACK is faster."""
     assert wanted is not None
     n = matrix.n
     fits = _DENSE_COPIES * 8 * n * n <= memory
@@ -216,7 +217,7 @@ def _searched(
         if fits and (2 * k > most or left > (most - k) * values[-1]):
             return None
         k = min(2 * k, n)
-        # The known vectors, and as many new ones.
+        # Continue with the known vectors and new random ones.
         fresh = max(wide_block(k) - pairs.vectors.shape[1], 8)
         more = rng.standard_normal((n, fresh))
         start = np.concatenate([pairs.vectors, more], axis=1)
@@ -256,8 +257,9 @@ def _pairs(
 def _first_at_least(matrix: Products, images: FloatArray) -> float:
     """Compute a lower bound of the first eigenvalue from images of random vectors.
 
-    Σλ²/Σλ is no more, and Σλ² is the mean squared length of the images. If all is
-    rounding, the trace Σλ is not that of the products, but λ₁ is at most the root of Σλ².
+    λ₁ is at least Σλ²/Σλ, and Σλ² is the mean squared length of the images. If K is only
+    rounding, the trace Σλ is not that of the products; √Σλ², which λ₁ never exceeds, then limits
+    the result.
     """
     unit = unit_of(matrix)
     squares = float(((images * unit) ** 2).sum(axis=0).mean())

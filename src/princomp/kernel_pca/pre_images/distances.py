@@ -32,7 +32,7 @@ class Distances:
     expansion : Expansion
         Its points must be dense.
     n_neighbors : int
-        A pre-image lies in the affine span of so many points.
+        Number of points; a pre-image lies in their affine span.
     known : tuple of ndarray, optional
         See :class:`Nearest`.
     """

@@ -2,7 +2,7 @@
 
 S. Mika et al., "Kernel PCA and de-noising in feature spaces" (NIPS 1998, printed 1999): where the
 distance ‖φ(z) − P‖² is stationary, z is a mean of the points with weights that depend on z. The
-iteration goes to this mean again and again, with shorter steps where the distance would grow.
+iteration repeatedly moves to this mean, with shorter steps where the distance would grow.
 
 With P = Σ γᵢ φ(xᵢ), ‖φ(z) − P‖² is k(z, z) − 2 Σ γᵢ k(z, xᵢ) plus a constant.
 """
@@ -24,22 +24,23 @@ from princomp.kernel_pca.functions import POLYNOMIALS, KernelFunction, Sides
 from princomp.kernel_pca.pre_images.nearest import Nearest
 from princomp.linalg import EPS, FloatArray
 
-# Successful steps are lengthened, as the plain iteration is slow where the objective is flat, and
-# others halved. The iteration ends at a step this short, where only rounding is left.
+# Factor of the step length after a successful step, and maximum of the length: the plain iteration
+# is slow where the objective is flat. After other steps, the length is halved. The iteration ends
+# at a length of _IN_VAIN, where only rounding is left.
 _LONGER, _LONGEST, _IN_VAIN = 1.5, 8.0, 2.0**-30
-# Rises of the objective by so many rounding units of its terms are ignored.
+# Increases of the objective by up to this many rounding units of its terms are ignored.
 _UNITS = 8.0
 # Maps weights (b, m) and rows (b, p) to the objective (b,), the direction to the next mean (b, p)
 # and the size of the terms of the objective (b,).
 Slope: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
 
-# A mean whose weights nearly cancel is far away: its divisor is at least this share of the sum of
-# their sizes. The direction stays downhill.
+# If the weights nearly cancel, their mean is far away. The divisor of a mean is therefore at least
+# this share of the sum of the absolute weights; the direction is still one of descent.
 _LEAST = 0.05
 
 
 class _Walk(NamedTuple):
-    """The rows that still move: number, weights of points, position, objective, direction, step."""
+    """Rows that have not converged: number, weights, position, objective, direction, step."""
 
     row: NDArray[np.intp]
     shares: FloatArray
@@ -56,9 +57,9 @@ class _Walk(NamedTuple):
 class FixedPoint:
     """Pre-images of "rbf" and "poly".
 
-    Each row begins at the mean of the points whose images are nearest, weighted by nearness, or
-    at the nearest point if that is better. It ends where the next mean is closer than ``tol``
-    times the spread of the points, the root of their mean squared distance from their mean.
+    Each row starts at the mean of the points whose images are nearest, weighted by nearness, or
+    at the nearest point if that is better. Its iteration ends when the next mean is closer than
+    ``tol`` times the spread of the points, their root mean squared distance from their mean.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class FixedPoint:
 
     @cached_property
     def _enough(self) -> float:
-        """The length of a step that ends the iteration."""
+        """Length of a step at which the iteration of a row ends."""
         points = self.nearest.points
         return self.tol * float(np.sqrt(points.var(axis=0).sum()))
 
@@ -138,7 +139,7 @@ class FixedPoint:
         return out, len(walk.row)
 
     def _begun(self, shares: FloatArray, scores: FloatArray) -> _Walk:
-        """Choose initial rows."""
+        """Choose the starting positions of the rows."""
         points = self.nearest.points
         found, squares = self.nearest.of(scores, self.n_neighbors)
         least = np.maximum(squares[:, :1], EPS * squares[:, -1:] + np.finfo(np.float64).tiny)

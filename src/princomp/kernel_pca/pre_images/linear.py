@@ -1,4 +1,4 @@
-"""Pre-images for the linear kernel, whose feature space is that of the rows."""
+"""Pre-images for the linear kernel, whose feature space is the space of the rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Linear:
 
     @classmethod
     def of(cls, expansion: Expansion) -> Self:
-        """Add up the points, dense or sparse."""
+        """Compute the axes and the mean as sums of the points, dense or sparse."""
         points, shift = expansion.points, expansion.function.shift
         sparse = is_sparse(points)
         points = points.astype(np.float64)

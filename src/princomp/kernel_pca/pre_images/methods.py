@@ -71,7 +71,7 @@ def pre_images(
         For the linear kernel all are the same.
     expansion : Expansion
     scores : ndarray of shape (n, k), optional
-        Of the points of the expansion, which "ridge" learns from.
+        Scores of the points of the expansion, from which "ridge" learns.
     squares : ndarray of shape (m,), optional
         Squared lengths of the centred images of the points. Given together with their
         ``scores``, "fixed_point" and "distance" do not compute them again.
@@ -124,7 +124,7 @@ class _Rescaled:
 
 
 def _scaled(expansion: Expansion, divisors: FloatArray) -> Expansion:
-    """Divide the points of an expansion instead of the rows of its kernel."""
+    """Return an expansion of points that are already divided, with a kernel without divisors."""
     shift = expansion.function.shift
     function = replace(
         expansion.function, shift=None if shift is None else shift / divisors, divisors=None

@@ -13,7 +13,7 @@ from princomp.kernel_pca.feature_space import Expansion
 from princomp.kernel_pca.pre_images.pre_image import checked_scores, dense_points
 from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
 
-# Numbers in a block of rows by points (4 MB; a few are in memory at a time), and its most rows.
+# Numbers in a block of rows by points (4 MB; a few are in memory at a time), and maximum of rows.
 _BLOCK, _MOST_ROWS = 2**19, 256
 
 
@@ -59,17 +59,17 @@ class Nearest:
     def of(self, scores: FloatArray, count: int) -> tuple[NDArray[np.intp], FloatArray]:
         """Find ``count`` nearest points of scores (n, k), nearest first, with squared distances.
 
-        Equally distant points stay in their order; ``count`` is at most the number of points.
+        Equally distant points keep their order. If there are fewer points, all are returned.
         """
         count = min(count, len(self.points))
-        # Up to a constant for each row, which does not change the order.
+        # Squared distances up to a constant for each row, which does not change the order.
         far = self.beyond + np.einsum("ij,ij->i", self.scores, self.scores)
         far = far - 2 * (scores @ self.scores.T)
         if count < far.shape[1]:
             found = np.sort(np.argpartition(far, count - 1, axis=1)[:, :count], axis=1)
         else:
             found = np.broadcast_to(np.arange(count), far.shape)
-        # Computed again from differences, which do not cancel.
+        # Compute the distances again, from differences, in which nothing cancels.
         residual = scores[:, None, :] - self.scores[found]
         squares = np.einsum("nik,nik->ni", residual, residual) + self.beyond[found]
         order = np.argsort(squares, axis=1, kind="stable")
@@ -78,7 +78,7 @@ class Nearest:
     def map_blocks(
         self, scores: FloatArray, place: Callable[[FloatArray], tuple[FloatArray, int]]
     ) -> tuple[FloatArray, int]:
-        """Compute rows from scores (n, k) in blocks, by threads.
+        """Compute rows from scores (n, k) in blocks, on several threads.
 
         Parameters
         ----------

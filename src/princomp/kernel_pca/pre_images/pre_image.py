@@ -22,7 +22,8 @@ class PreImages(Protocol):
     - ``supports`` depends on the kernel and its parameters only, never on rows.
     - The result of ``rows`` has the precision of the scores and the units of the data.
     - A row of the result depends on the scores of that row only.
-    - Scores of another width raise ShapeError, scores that are not finite NotFiniteError.
+    - A wrong number of scores per row raises ShapeError, and scores that are not finite raise
+      NotFiniteError.
     """
 
     # The kernels that the method supports, for messages.

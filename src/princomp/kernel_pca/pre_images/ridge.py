@@ -25,14 +25,14 @@ _STRIPE = 256
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """A row is the kernel of its scores with known scores, times coefficients.
+    """Rows are computed as the kernel of their scores with known scores, times coefficients.
 
     Parameters
     ----------
     function : KernelFunction
         Applied to scores.
     scores : ndarray of shape (n, k)
-        Scores of the rows that it was learned from.
+        Scores of the rows that the map was learned from.
     coefficients : ndarray of shape (n, p)
         In float64.
     """
@@ -60,7 +60,7 @@ class Ridge:
     ) -> Self:
         """Solve the ridge regression of rows on their scores, (K + αI)⁻¹ rows, by Cholesky.
 
-        It needs n² doubles while it runs, and keeps n (k + p).
+        This needs memory for n² doubles; the result keeps n (k + p).
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class Ridge:
         alpha : float
             The ridge α, in units of the kernel.
         memory : int
-            Bytes that it may use.
+            Bytes that the solution may use.
 
         Raises
         ------
