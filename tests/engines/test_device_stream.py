@@ -88,6 +88,19 @@ def test_an_iterator_is_read_once(table):
         PCA(2).fit(princomp.on_device(batches(), "cpu", memory_limit=LIMIT))
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_no_variance_is_negative_after_rows_are_forgotten(seed):
+    """A column that nearly vanishes with them, but is correlated with a large one."""
+    rng = np.random.default_rng(seed)
+    x, kept = rng.standard_normal((60, 3)) * [1e4, 1.0, 1.0], rng.standard_normal((50, 3))
+    kept[:, 1], kept[:, 0] = 1e-9 * kept[:, 0], 1e4 * kept[:, 0]
+    model, found = PCA(2).partial_fit(np.vstack([x, kept])).forget(x), PCA(2)
+    found.partial_fit(princomp.on_device(np.vstack([x, kept]), "cpu"))
+    found.forget(princomp.on_device(x, "cpu"))
+    assert (found.summary_.column_scatter > 0).all()
+    alike(found, model, 1e-11)
+
+
 def test_batches_and_weights(table, rng):
     expected = PCA(2).fit(table)
     model = PCA(2).partial_fit(princomp.on_device(table[:999], "cpu")).partial_fit(table[999:])

@@ -10,6 +10,7 @@ import numpy as np
 from princomp.linalg import EPS, FloatArray
 from princomp.summaries.blocks import merged_mean
 from princomp.summaries.centred import (
+    ROUNDING,
     Centred,
     OnDevice,
     alike,
@@ -133,6 +134,8 @@ class DeviceMoments(OnDevice, Moments):
             products = self.space.get(self.space.xp.take(scatter, at, axis=0))
             constant = constant_columns(few, products, slack)
             lost_by_zeroing(lost, constant, products[np.isin(few, constant)])
+            for j in few.tolist():  # no variance may be negative
+                scatter[j, j] = float(max(left[j], slack[j] / ROUNDING))
             kept = np.ones(self.p)
             kept[constant] = 0.0
             there = self.space.put(kept)
