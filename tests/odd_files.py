@@ -23,6 +23,7 @@ ROWS = [
     [2.9, 26.0],
 ]
 DATES = [f"2024-03-{day:02}" for day in (4, 4, 5, 5, 6, 6, 7, 7)]
+DIFFERENT_DATES = [f"2024-03-{day:02}" for day in range(4, 12)]
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,14 @@ ODD_FILES = [
         lines(NUMBERED, NAMED, header=("", "name", "height", "weight")),
         "the names name the rows, the numbers are left out",
         note="left out the first column, which counts the rows",
+        ids=NAMED,
+    ),
+    OddFile(
+        "names_and_dates.csv",
+        "Columns of names and of dates that both differ in all rows",
+        lines(NAMED, DIFFERENT_DATES, header=("name", "day", "height", "weight")),
+        "the names name the rows, the dates are left out",
+        note="left out 1 date column: day",
         ids=NAMED,
     ),
     OddFile(

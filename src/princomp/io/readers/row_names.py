@@ -36,6 +36,8 @@ _TOTALS = re.compile(
     r"(?i)(grand |sub)?(totals?|sums?|summe|gesamt|insgesamt|somme|suma|totale|mean|average|"
     r"mittelwert|moyenne|median)\W*"
 )
+# Such as 2024-01-31, 31.1.2024 12:00 and 1/31/24.
+_DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}(\D|$)")
 # Bytes at the end of a large file that are searched for its last row.
 _TAIL = 2**16
 # Fewest rows for detection: in fewer rows, cells such as 1 and 2 may mean anything.
@@ -83,6 +85,8 @@ def name_rows(
     first_cells = table.column(first).to_pylist() if first in labels else []
     counted = counts_rows(first_cells)
     unique = [name for name in dict.fromkeys(labels) if _is_unique_text(table, name, numbers)]
+    # Dates name rows only if nothing else does.
+    unique = [name for name in unique if not _holds_dates(table, name)] or unique
     left_out: list[str] = []
     if len(unique) == 1 and (counted or first.lower() not in INDEX_NAMES):
         name = unique[0]
@@ -117,6 +121,10 @@ def _is_unique_text(table: pa.Table, name: str, numbers: NumberFormat) -> bool:
         return False  # cells such as "12 kg" and "1,5" are meant as numbers
     cells = column.to_pylist()
     return len(set(cells)) == len(cells) and not any(cell is None or cell == "" for cell in cells)
+
+
+def _holds_dates(table: pa.Table, name: str) -> bool:
+    return all(_DATE.match(cell) for cell in table.column(name)[:100].to_pylist())
 
 
 def without_empty_rows(table: pa.Table, notes: list[str]) -> pa.Table:
