@@ -88,12 +88,12 @@ print(f"smallest error {min(errors):.2f} with {best} components; noise 4.00")
 # %%
 # Outside of an example you have no clean pictures. A rule from theory knows the best threshold if
 # the noise is alike in all columns (Gavish & Donoho 2014). It works on the *noisy* table, and can
-# be told the deviation of the noise:
+# be given the deviation of the noise:
 
 from princomp.rules import GavishDonoho
 
-told = PCA(GavishDonoho(noise=4.0)).fit(noisy)
-print(told.decision_)
+given = PCA(GavishDonoho(noise=4.0)).fit(noisy)
+print(given.decision_)
 
 # %%
 # Curved: kernel PCA
