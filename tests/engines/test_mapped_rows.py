@@ -275,5 +275,5 @@ def test_rows_streamed_to_a_device_are_mapped_there(rows, map, expected):
 
     model = PCA(3).fit(mapped(on_device(rows, "cpu"), map))
     alike(model, expected, rtol=1e-8, atol=1e-5)
-    with pytest.raises(NotAvailableError, match="before they are copied to a device"):
+    with pytest.raises(NotAvailableError, match="copies block by block"):
         landmarks(on_device(rows, "cpu"), 9)
