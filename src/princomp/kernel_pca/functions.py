@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from princomp.errors import DataError
+from princomp.errors import DataError, NotFiniteError
 from princomp.io import RowArray
 from princomp.linalg import EPS, FloatArray
 from princomp.summaries import Columns, full_columns, is_sparse, with_centred_columns
@@ -322,6 +322,22 @@ def _product(left: RowArray, right: RowArray) -> FloatArray:
     """Compute ``left rightᵀ`` as a dense array."""
     product = left @ right.T
     return product.toarray() if is_sparse(product) else np.asarray(product)
+
+
+def check_values(name: str, largest: float, terms: int, dtype: npt.DTypeLike) -> None:
+    """Refuse values of a kernel so small that sums of ``terms`` products lose digits.
+
+    Raises
+    ------
+    NotFiniteError
+    """
+    least = terms * float(np.finfo(dtype).tiny)
+    if largest < least:
+        raise NotFiniteError(
+            f"the values of the kernel {name!r} are too small: the largest is {largest:.3g}, and "
+            f"below {least:.3g} {np.dtype(dtype)} loses digits of products",
+            hint="multiply the columns by a power of ten, such as 1e10, or raise gamma",
+        )
 
 
 def median_gamma(rows: RowArray, *, seed: int = 0) -> float:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from princomp.errors import DataError, NotFiniteError, ShapeError
 from princomp.io import RowArray, model_arrays
 from princomp.kernel_pca.feature_maps.feature_map import ROWS, FeatureMap
-from princomp.kernel_pca.functions import KernelFunction, Sides, shift_of
+from princomp.kernel_pca.functions import KernelFunction, Sides, check_values, shift_of
 from princomp.kernels import RightFactor
 from princomp.linalg import FloatArray
 from princomp.solvers import eigenpairs
@@ -67,7 +67,8 @@ class Nystrom(FeatureMap):
         ShapeError
             If there are no points.
         NotFiniteError
-            If the kernel between two points is not finite.
+            If the kernel between two points is not finite, or so small that products in the
+            precision of the images lose digits.
         DataError
             If no eigenvalue is positive.
         """
@@ -93,6 +94,8 @@ class Nystrom(FeatureMap):
                 place={"landmark": row},
                 hint="scale the columns, or choose other parameters of the kernel",
             )
+        if between.any():
+            check_values(kernel.name, float(np.abs(between).max()), max(points.shape), dtype)
         values, vectors = eigenpairs((between + between.T) / 2)
         least = len(values) * float(np.finfo(dtype).eps) * float(np.abs(values).max())
         kept = values > least

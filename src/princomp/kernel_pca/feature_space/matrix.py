@@ -15,7 +15,7 @@ import numpy as np
 from princomp.errors import DataError, NotFiniteError, row_words
 from princomp.io import RowArray
 from princomp.kernel_pca.feature_space.centring import Centring, Spread
-from princomp.kernel_pca.functions import KernelFunction, Sides
+from princomp.kernel_pca.functions import KernelFunction, Sides, check_values
 from princomp.kernels import sampled_rows
 from princomp.linalg import FloatArray, empty, in_order, one_blas_thread
 
@@ -265,14 +265,9 @@ def _check_range(matrix: Products, name: str) -> None:
     Each of the n products in a sum may be wrong by the smallest positive number, which is the
     roundoff of ``tiny``. Products that are all zero may also have underflowed.
     """
-    largest, least = matrix.spread.largest, matrix.n * float(np.finfo(matrix.dtype).tiny)
-    if largest >= least or (largest == 0.0 and not matrix.underflows):
-        return
-    raise NotFiniteError(
-        f"the values of the kernel {name!r} are too small: the largest is {largest:.3g}, and below "
-        f"{least:.3g} {matrix.dtype} loses digits of products",
-        hint="multiply the columns by a power of ten, such as 1e10, or raise gamma",
-    )
+    largest = matrix.spread.largest
+    if largest > 0.0 or matrix.underflows:
+        check_values(name, largest, matrix.n, matrix.dtype)
 
 
 def _not_finite(row: int, name: str) -> DataError:
