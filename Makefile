@@ -35,8 +35,7 @@ demo: ## install princomp into build/demo-venv, analyse a table and write its re
 	build/demo-venv/bin/python -m pip install $(PIP) --no-compile '.[all]'
 	build/demo-venv/bin/princomp demo -o build/demo --force
 
-test: $(STAMP) ## style, types, the order of imports, and the tests (no engines, no browser)
-	@$(MAKE) --jobs 2 --no-print-directory lint types contracts unit
+test: lint types contracts unit ## style, types, the order of imports, and the tests (no engines, no browser)
 
 # Modules of tests go to processes, each whole to one, in the order of tests/conftest.py.
 # BLAS's threads spin after each product, which takes the processor from the other process: they

@@ -378,6 +378,11 @@ def test_a_matrix_market_file_has_no_ids_and_numbers_its_columns(tmp_path):
     refused(ColumnError, mtx, path, ["2"])
 
 
+def test_memory_is_not_allocated_for_what_a_header_only_claims(tmp_path):
+    path = market(tmp_path / "t.mtx", "coordinate real general", "1000 10 1000000000")
+    refused(MalformedFileError, mtx, path)
+
+
 # Cut files
 
 KINDS = ["csr.npz", "zipped csc.npz", "dense.npz", "t.mtx", "t.mtx.gz", "array.mtx"]

@@ -132,7 +132,7 @@ def _successor(problem: Problem, centred: CentredFit) -> _Successor | None:
             most = min(most, SCATTER_SUM * p / blocks / saved)
     if not possible or not route.cost(problem).fits(problem):
         return None
-    why = f"no few components dominate: {other} are faster"
+    why = f"no small set of components dominates: {other} are faster"
     summary = centred.summary if route is ROW_GRAM else None
     return _Successor(AbandonRule(most), Abandoned((why,), (route.summary, route.solver), summary))
 

@@ -29,7 +29,7 @@ from princomp.summaries import DeviceMoments, Moments, block_rows, handful, pane
 # components is wanted, the eigenpairs of a scatter are found by block Lanczos. For p = 2,000 and
 # variances that fall as 1/i, it takes 0.08 of the time of eigh for k = 10 and 0.3 for k = 40; for
 # the noise of 20,000 rows, 0.5. For p = 1,000 it is not faster. It gives only k variances, where
-# eigh gives all p, and is abandoned for eigh if no few components dominate.
+# eigh gives all p, and is abandoned for eigh if variances decay slowly.
 LANCZOS_COLUMNS, LANCZOS_SHARE = 1_500, 0.02
 # SCATTER_COLUMNS: a 10,000² scatter takes 800 MB; for more columns, rows are multiplied instead.
 SCATTER_COLUMNS = 10_000
@@ -159,7 +159,8 @@ class ScatterSearch(MomentsRoute):
             with one_blas_thread():
                 spectrum = search_scatter(ready, k, tol=request.tol, patient=not auto)
         if spectrum is None:
-            why = f"no few components dominate: all {ready.p:,} variances are faster"
+            reason = "no small set of components dominates"
+            why = f"{reason}: computing all {ready.p:,} variances is faster"
             return Abandoned((why,), (MOMENTS.summary, MOMENTS.solver), moments)
         return self._if_exact_enough(fit, Solution(completed(spectrum, k), k, moments, scale))
 
@@ -222,7 +223,7 @@ def why_search(problem: Problem) -> str:
         return f"few components: a search is faster than p² = {p:,}² products"
     # The scatter that takes over from a search for a share must fit in memory.
     if shares_by_search(problem) and MOMENTS.cost(problem).fits(problem):
-        return f"few components may have the share: a search is faster than p² = {p:,}² products"
+        return f"few components may reach the share: a search is faster than p² = {p:,}² products"
     return ""
 
 
@@ -252,7 +253,7 @@ def _few_of_many(problem: Problem) -> bool:
 
 def share_found(k: int, p: int) -> str:
     """Note for the plan on a fraction that a search found."""
-    return f"{k} of {p:,} components have the share that was asked for"
+    return f"{k} of {p:,} components reach the requested share"
 
 
 def memory_to_add(p: int) -> int:
