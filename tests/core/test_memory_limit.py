@@ -93,7 +93,7 @@ def test_what_is_no_size_is_refused_with_an_example(said):
     [
         *((0, "0 B"), (1, "1 B"), (999, "999 B"), (1000, "1 kB"), (1470, "1.5 kB")),
         *((10_400, "10 kB"), (1.44e6, "1.4 MB"), (999e6, "999 MB"), (1e9, "1.0 GB")),
-        (5e12, "5,000.0 GB"),
+        *((999.4, "999 B"), (999.6, "1 kB"), (999_600, "1 MB"), (5e12, "5,000.0 GB")),
     ],
 )
 def test_bytes_in_words(count, words):

@@ -101,7 +101,7 @@ def _given_back(stat: Path, name: str) -> int:
 def in_words(count: float) -> str:
     """Format a number of bytes, rounded to two digits or more, such as ``1.5 MB``."""
     for unit in ("B", "kB", "MB"):
-        if count < 1000:
+        if round(count) < 1000:
             short = f"{count:.1f}" if count < 10 else f"{count:.0f}"
             return f"{short.removesuffix('.0')} {unit}"
         count /= 1000

@@ -147,7 +147,9 @@ class BiCV:
         kept_rows, kept_columns = (side - -(-side // self.folds) for side in (n, p))
         most = min(kept_rows - known.centred, kept_columns)
         if most < 1:
-            return Decision.none(self.name, f"{n} rows of {p} columns are too few to hold out half")
+            return Decision.none(
+                self.name, f"{n} rows of {p} columns are too few for {self.folds} folds of each"
+            )
         rng, total, done = known.generator(), np.zeros(most + 1), 0
         for _ in range(self.repeats):
             row_order, column_order = rng.permutation(n), rng.permutation(p)

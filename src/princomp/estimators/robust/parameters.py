@@ -49,7 +49,7 @@ def component_count(wanted: int | float | None, n: int, p: int) -> int | float |
     """
     if n < 2:
         raise ShapeError(
-            f"a variance needs at least 2 rows, and there is 1 sample (n_samples = {n})",
+            f"a variance needs at least 2 rows, got n_samples = {n}",
             hint="pass more rows",
         )
     if wanted is None or not is_a(wanted, Integral):
