@@ -16,10 +16,10 @@ from princomp.errors import PrincompError
 
 # An error beyond so many times what is claimed is a counterexample.
 FACTOR = 10.0
-# The distance of subnormal float64: no variance can be answer better. Errors are compared with
+# The distance of subnormal float64: no variance can be better. Errors are compared with
 # FACTOR claims.
-_SUBNORMAL = np.finfo(np.float64).smallest_subnormal
-_QUANTUM = LONG(_SUBNORMAL) / LONG(FACTOR)
+SUBNORMAL = np.finfo(np.float64).smallest_subnormal
+_QUANTUM = LONG(SUBNORMAL) / LONG(FACTOR)
 # Axes of components that are not called inseparable have four digits.
 _DIGITS = 1e-4
 # Units by which sums of equal numbers are off, as in docs/explain/numerics.md.
@@ -201,7 +201,7 @@ def fraction_judged(model, promise, truth):
 def _axes(model, promise, truth):
     """Residuals against the true covariance, relative to the first variance."""
     first = truth.variances[0]
-    if not first >= _SUBNORMAL:
+    if not first >= SUBNORMAL:
         return Finding("axis", 0.0)
     axes = model.components_.astype(LONG)
     answer = np.asarray(model.explained_variance_)
@@ -227,7 +227,7 @@ def _angles(model, promise, truth):
     first = truth.variances[0]
     if truth.axes is None or not promise.complete or len(truth.axes) < len(answer):
         return Finding("angle", 0.0)
-    if not first >= _SUBNORMAL:
+    if not first >= SUBNORMAL:
         return Finding("angle", 0.0)
     # Of the last one a truncated solver does not know the neighbour.
     sound = ~np.asarray(certificate.below_resolution)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mpmath
 import numpy as np
-from claims import Finding, compared, promise_of
+from claims import SUBNORMAL, Finding, compared, promise_of
 from oracle import EPS, LONG, truth
 
 from princomp import diagnostics
@@ -280,7 +280,7 @@ def _q_judged(limits, tail, level):
     if method != limits.q_method:
         return Finding("limit of Q", np.inf, f"by {limits.q_method}, not {method}")
     error = float(abs(limits.q - right) / right)
-    claim = float(_QUANTILE * EPS * condition)
+    claim = float(_QUANTILE * EPS * condition + SUBNORMAL / right)
     return compared(
         "limit of Q", error, claim, lambda _: f"{limits.q:.17g}, not {float(right):.17g}"
     )

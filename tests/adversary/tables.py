@@ -23,13 +23,14 @@ DTYPES = {
     "uint64": 0.02,
 }
 WEIGHTS = {
-    "none": 0.7,
+    "none": 0.68,
     "counts": 0.06,
     "uniform": 0.06,
     "some zero": 0.04,
     "spread": 0.06,
     "few heavy": 0.05,
     "one heavy": 0.03,
+    "beyond float32": 0.02,
 }
 
 
@@ -184,6 +185,7 @@ def _weights(kind, n, rng):
         "uniform": lambda: rng.uniform(0.5, 3.0, n),
         "some zero": lambda: rng.integers(0, 3, n).astype(float),
         "spread": lambda: 10.0 ** rng.uniform(-10, 10, n),
+        "beyond float32": lambda: 10.0 ** rng.uniform(60, 150) * rng.uniform(0.5, 3.0, n),
         "few heavy": lambda: heavy,
         "one heavy": lambda: heavy,
     }[kind]()

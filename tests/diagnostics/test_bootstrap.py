@@ -198,6 +198,15 @@ def test_rows_without_weight_are_refused():
         bootstrap(PCA(1).fit(X), X, sample_weight=np.zeros(10))
 
 
+@pytest.mark.parametrize("weight", [1e15, 1e80])
+def test_weights_too_large_to_count_are_refused(weight):
+    X = np.random.default_rng(0).standard_normal((10, 3))
+    with pytest.raises(ParameterError, match="cannot be counted") as caught:
+        bootstrap(X, sample_weight=np.full(10, weight))
+    assert caught.value.place == {"parameter": "sample_weight"}
+    assert bootstrap(X, n=200, sample_weight=np.full(10, 1e12)).n == 200
+
+
 def test_a_model_of_scikit_learn(normal):
     theirs = decomposition.PCA(2).fit(normal)
     found = bootstrap(PCA.from_sklearn(theirs), normal, n=20)

@@ -238,6 +238,19 @@ def test_squares_that_float32_cannot_hold_are_summed_in_float64(library, factor,
         alike(PCA(3, svd_solver=solver).fit(library.there(X)), PCA(3).fit(X), 1e-5)
 
 
+@pytest.mark.filterwarnings(
+    "ignore:overflow encountered in cast"
+)  # of NumPy below array_api_strict
+@pytest.mark.parametrize(("factor", "weight", "scale"), [(2.0**127, 1, "pareto"), (1, 1e80, None)])
+def test_divisors_and_weights_that_float32_cannot_hold(library, factor, weight, scale, rng):
+    X = rng.standard_normal((400, 20)) * np.geomspace(1, 30, 20)
+    X = (X / np.abs(X).max() * factor).astype(np.float32)
+    weights = np.full(400, float(weight))
+    model = PCA(3, svd_solver="krylov", scale=scale).fit(library.there(X), sample_weight=weights)
+    right = PCA(3, scale=scale).fit(X.astype(float), sample_weight=weights)
+    np.testing.assert_allclose(model.explained_variance_, right.explained_variance_, rtol=1e-4)
+
+
 def test_squares_that_float64_cannot_hold_are_refused(library, rng):
     X = rows_of(rng)
     X[:, 4] *= 1e200

@@ -168,6 +168,22 @@ def test_variances_scale_along_with_the_rows(factor, solver, shape, rng):
     assert np.isfinite(back).all()
 
 
+@pytest.mark.parametrize(
+    ("factor", "weight"), [(2.0**127, None), (2.0**-110, None), (1.0, 1e80), (1.0, 1e200)]
+)
+@pytest.mark.parametrize("scale", [None, "pareto"])
+@pytest.mark.parametrize("solver", [*EXACT, "krylov", "randomized"])
+def test_divisors_and_weights_beyond_float32(factor, weight, scale, solver, rng):
+    X = rng.standard_normal((400, 20)) * np.geomspace(1, 30, 20)
+    X[:, -3:] *= [4, 16, 64]  # separated, so that "randomized" finds them
+    X /= np.abs(X).max()
+    weights = None if weight is None else np.full(400, weight)
+    rows = (X * factor).astype(np.float32)
+    model = PCA(3, svd_solver=solver, scale=scale, random_state=0).fit(rows, sample_weight=weights)
+    right = PCA(3, scale=scale).fit(rows.astype(float), sample_weight=weights)
+    np.testing.assert_allclose(model.explained_variance_, right.explained_variance_, rtol=1e-4)
+
+
 @pytest.mark.parametrize("factor", [1e20, 1e-25])
 @pytest.mark.parametrize("solver", [*EXACT, "randomized"])
 @pytest.mark.parametrize("shape", [(200, 5), (5, 200)])

@@ -11,7 +11,6 @@ from princomp import PCA, Moments
 from princomp.engines.device.tables import rows_of
 from princomp.errors import DataError, NotFiniteError
 from princomp.solvers import Spectrum
-from princomp.solvers.abandon_rule import Progress
 from princomp.solvers.device import solve_on_device
 from princomp.solvers.krylov import Images
 from princomp.solvers.lanczos import lanczos
@@ -35,9 +34,23 @@ def test_a_spectrum_refuses_variances_and_axes_that_are_none():
     assert Spectrum.measured(two, np.eye(2), orthogonality=0.0, **known).k == 2
 
 
-def test_a_search_refuses_products_that_are_not_finite():
-    with pytest.raises(DataError, match="not finite"):
-        Progress(3).stalled(np.nan)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_search_refuses_products_that_are_not_finite(value):
+    with pytest.raises(NotFiniteError, match="product with the rows") as caught:
+        lanczos(lambda V: np.full(V.shape, value), 30, 2, tol=1e-9, rng=np.random.default_rng(0))
+    assert "power of ten" in caught.value.hint
+
+
+def test_products_that_contradict_the_trace_are_refused():
+    values = np.geomspace(1, 0.01, 30)[:, None]
+    options = {"tol": 1e-9, "trace": float(values.sum())}
+    for factor in (0.0, 1e-3, 0.1):
+        with pytest.raises(DataError, match="2 largest of 30"):
+            lanczos(
+                lambda V, f=factor: f * values * V, 30, 2, rng=np.random.default_rng(0), **options
+            )
+    pairs = lanczos(lambda V: values * V, 30, 2, rng=np.random.default_rng(0), **options)
+    np.testing.assert_allclose(pairs.values, values[:2, 0], rtol=1e-9)
 
 
 def test_no_more_eigenpairs_than_the_order():

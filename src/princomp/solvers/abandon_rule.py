@@ -92,13 +92,8 @@ class Progress:
         Raises
         ------
         DataError
-            If the residual stopped falling and is still too large, or is not finite.
+            If the residual stopped falling and is still too large.
         """
-        if not np.isfinite(residual):
-            raise DataError(
-                "a product with the rows is not finite: it overflowed",
-                hint="divide the columns by a power of ten, or choose svd_solver='full'",
-            )
         if residual < 0.5 * self.best:
             self.best, self.since = residual, 0
             return False

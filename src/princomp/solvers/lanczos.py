@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from princomp.errors import DataError
 from princomp.linalg import EPS, FloatArray
 from princomp.solvers.abandon_rule import Abandon, Forecast, Progress
 from princomp.solvers.bases import orthonormal
@@ -30,6 +31,8 @@ _BLOCK, _ROOM = 4, 128
 _LOOKS = 0.5
 # A search has stalled if it fills its space this many times without halving its residual.
 _PATIENCE = 20
+# Relative error allowed when eigenvalues are compared with the trace: far above that of float32.
+_SHARE_ROUNDING = 1e-2
 # While checking for more copies, the residual of the next pair after the k wanted must be below
 # this, relative to the first eigenvalue, to be sure that the pair is not one of the k largest.
 _BEYOND = 1e-6
@@ -173,7 +176,7 @@ def lanczos(
     Raises
     ------
     DataError
-        If the residual stays too large.
+        If the residual stays too large, the products are not finite, or they contradict ``trace``.
     """
     if k > size:  # the search would never reach k vectors
         raise ValueError(f"{k} eigenpairs of an operator of order {size}")
@@ -183,7 +186,27 @@ def lanczos(
     space = SearchSpace(apply, first, room, tol)
     copies = width if fresh is None else fresh
     rule = TopPairs(k, width, room, tol=tol, copies=copies, trace=trace, abandon=abandon)
-    return search(space, rule, rng)
+    pairs = search(space, rule, rng)
+    if trace is not None and pairs.converged:
+        _check_share(pairs, trace, tol)
+    return pairs
+
+
+def _check_share(pairs: Pairs, trace: float, tol: float) -> None:
+    """Check that the largest k of p eigenvalues add up to at least k/p of their sum.
+
+    Residuals do not show that the operator is not the one whose trace is known: products that
+    underflow to zero have the residual zero.
+    """
+    size, k = pairs.vectors.shape
+    share = k / size * (1.0 - _SHARE_ROUNDING) * trace
+    if pairs.values.sum() + k * tol * pairs.values[0] < share:
+        raise DataError(
+            f"the {k} largest of {size} eigenvalues add up to {pairs.values.sum():.3g}, but the "
+            f"sum of all is {trace:.3g}",
+            hint="the rows changed between passes, or products with them are out of range: "
+            "convert float32 to float64, or divide the columns by a power of ten",
+        )
 
 
 def lanczos_without_constants(

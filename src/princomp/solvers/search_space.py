@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from princomp.errors import NotFiniteError
 from princomp.linalg import EPS, FloatArray, eigh, eigh_top, empty
 from princomp.solvers.bases import factored, growth, orthonormal, swept
 
@@ -75,7 +76,13 @@ class SearchSpace:
         first, stop = self.stop, self.stop + len(self._block)
         self._basis[first:stop] = self._block
         self._first, self.stop = first, stop
-        image, coupling = swept(self._apply(self._block.T).T, self.vectors, "swept once")
+        image = self._apply(self._block.T).T
+        if not np.isfinite(image).all():
+            raise NotFiniteError(
+                "a product with the rows is not finite: it overflowed",
+                hint="divide the columns by a power of ten, or choose svd_solver='full'",
+            )
+        image, coupling = swept(image, self.vectors, "swept once")
         self.products += 1
         self._projected[:stop, first:stop] = coupling
         self._projected[first:stop, :stop] = coupling.T

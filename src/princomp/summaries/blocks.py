@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol, TypeAlias, TypeGuard
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -110,6 +110,15 @@ def checked_block(block: Block, weights: Weights) -> tuple[Block, Weights]:
         )
     kept = weights > 0
     return block[kept], weights[kept]
+
+
+def in_range(factors: FloatArray | None, dtype: np.dtype[Any]) -> bool:
+    """Whether nonnegative factors can be cast to ``dtype`` without overflow or underflow."""
+    if factors is None:
+        return True
+    limits = np.finfo(dtype)
+    least = factors.min(initial=np.inf, where=factors > 0.0)
+    return bool(least >= limits.tiny and factors.max(initial=0.0) <= limits.max)
 
 
 def part_of(weights: Weights, start: int, stop: int) -> Weights:

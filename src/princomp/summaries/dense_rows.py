@@ -21,7 +21,7 @@ import numpy as np
 
 from princomp.kernels import Affine, dense, images_of_rows, row_products
 from princomp.linalg import LINE, FloatArray, aligned, empty, in_order
-from princomp.summaries.blocks import Weights
+from princomp.summaries.blocks import Weights, in_range
 
 T = TypeVar("T")
 
@@ -76,15 +76,17 @@ class DenseRows:
         weights: Weights,
     ) -> DenseRows:
         """Build from rows of data (n, p), their mean (high and low part), divisors and weights."""
-        if divisor is not None and divisor.min(initial=1.0) < np.finfo(data.dtype).tiny:
-            data = data.astype(np.float64)  # a subnormal divisor has lost digits
+        roots = None if weights is None else np.sqrt(weights)
+        if not (in_range(divisor, data.dtype) and in_range(roots, data.dtype)):
+            data = data.astype(np.float64)
         dtype = data.dtype
         high = mean.astype(dtype)
         low = (mean - high) + mean_low
         if divisor is not None:
             low = low / divisor
             divisor = divisor.astype(dtype)
-        roots = None if weights is None else np.sqrt(weights).astype(dtype)
+        if roots is not None:
+            roots = roots.astype(dtype)
         above = Affine(data, high if high.any() else None, divisor, roots)
         return cls(above, low if low.any() else None)
 

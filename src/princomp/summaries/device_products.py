@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from princomp.linalg import EPS, FloatArray
-from princomp.summaries.blocks import merged_mean
+from princomp.summaries.blocks import in_range, merged_mean
 from princomp.summaries.columns import Columns
 from princomp.summaries.device_gram import add_product, rows_at_a_time
 from princomp.summaries.device_sums import counted_rows, first_fault, sums_of
@@ -71,10 +71,12 @@ def images_on(
     divisor: FloatArray | None,
     *,
     drop: bool,
+    precise: bool = False,
 ) -> FloatArray:
     """Multiply the scatter of the centred (scaled, weighted) rows by vectors (p, m)."""
     space, xp = table.space, table.space.xp
-    precision = np.dtype(table.dtype)
+    precise = precise or not in_range(divisor, table.dtype)
+    precision = np.dtype(np.float64 if precise else table.dtype)
     high = np.zeros(table.p) if not columns.centred else columns.mean
     low = np.zeros(table.p) if not columns.centred else columns.mean_low
     first = high.astype(precision)
@@ -94,6 +96,9 @@ def images_on(
             moved = moved * xp.astype(xp.sqrt(block.weights), work)[:, None]
         add_product(space, moved, xp.matmul(moved, there), total)
     image = space.get(total)
-    if not np.isfinite(image).all() and (error := first_fault(table, drop)):
-        raise error
+    if not np.isfinite(image).all():
+        if error := first_fault(table, drop):
+            raise error
+        if precision.itemsize == 4:  # roots of large weights overflow float32
+            return images_on(table, vectors, columns, divisor, drop=drop, precise=True)
     return image

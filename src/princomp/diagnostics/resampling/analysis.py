@@ -13,6 +13,8 @@ from princomp.engines import ProgressCallback, ProgressReporter
 from princomp.errors import ParameterError, PrincompError, ShapeError
 from princomp.linalg import FloatArray, binary_exponent, one_blas_thread
 
+# Largest number of rows of a resample, counted in float64.
+_MOST_ROWS = 1e15
 # Largest number of loadings in all resamples together: 1 GB.
 _MOST_NUMBERS = 2**27
 # A bootstrap that was not requested: number of resamples, limit of multiplications (about half a
@@ -126,6 +128,12 @@ def _table(model: PCAModel, rows: FloatArray, weights: FloatArray | None) -> Tab
     total = float(len(rows)) if weights is None else float(weights.sum())
     if round(total) < 2:
         raise ShapeError(f"a resample needs at least 2 rows, and there are {total:g}")
+    if total > _MOST_ROWS:
+        raise ParameterError(
+            f"the weights add up to {total:.3g}: a resample of so many rows cannot be counted",
+            place={"parameter": "sample_weight"},
+            hint=f"divide the weights, which are frequencies: their sum may be {_MOST_ROWS:.0e}",
+        )
     mean = np.average(rows, axis=0, weights=weights)
     # Computed from these rows: a model of scikit-learn may not know the variances of its columns.
     spread = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weights)) + np.abs(mean)

@@ -77,7 +77,8 @@ def bootstrap(
     Raises
     ------
     ParameterError
-        For an invalid argument, sparse rows, or rows other than those of the model.
+        For an invalid argument, sparse rows, rows other than those of the model, or weights whose
+        sum exceeds 10¹⁵.
     NotAvailableError
         For rows with missing values that the model filled: resampling filled values would make
         intervals too narrow.
