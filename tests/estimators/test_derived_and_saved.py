@@ -120,6 +120,15 @@ def test_a_model_from_scikit_learn_has_its_components(arrests, tmp_path):
     np.testing.assert_array_equal(again.components_, every.components_)
 
 
+@pytest.mark.parametrize("seed", [18, 22, 33, 40, 55, 62])
+def test_a_mean_along_the_first_axis_leaves_only_rounding_outside(seed):
+    X = np.random.default_rng(seed).standard_normal((4, 6)) + [0, 1e8, 1e10, 1e10, 2e10, 2e10]
+    X[0] *= 3e10
+    model = PCA(center=False, svd_solver="krylov").fit(X)
+    first = model.rescaled(None).explained_variance_[0]
+    np.testing.assert_allclose(first, model.explained_variance_[0], rtol=1e-12)
+
+
 def test_components_about_the_origin_keep_all_of_the_mean(rng):
     """Axes of small variances are known to few digits, and the mean may lie between them."""
     X = rng.standard_normal((28, 40))

@@ -91,10 +91,12 @@ def _about_mean(axes: FloatArray, sizes: FloatArray, offset: FloatArray) -> Floa
     correct digits.
     """
     if len(axes) < axes.shape[1]:
-        outside = offset - (axes @ offset) @ axes
-        outside -= (axes @ outside) @ axes
+        once = offset - (axes @ offset) @ axes
+        outside = once - (axes @ once) @ axes
         length = float(np.linalg.norm(outside))
-        if length > 0.0:
+        # If the second projection removes most of what the first has left, the rest is rounding
+        # error, which need not be orthogonal to the axes (Parlett 1998, "twice is enough").
+        if length > 0.5 * float(np.linalg.norm(once)):
             axes, sizes = np.vstack([axes, outside / length]), np.append(sizes, 0.0)
     along = axes @ offset
     squares, turn = eigh(np.diag(sizes**2) - np.multiply.outer(along, along))
